@@ -5,6 +5,7 @@ use crate::player::PlayerArguments;
 use crate::terminal::out;
 use checkers::{Comment, DrawRules, Game, Limits, MAX_DEPTH, Move, PdnGame, Player, Score, read_pdn};
 use experiment::document::explain;
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -32,13 +33,15 @@ const LONGEST_FILE: u64 = 64 << 20;
 pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let path = arguments.file.display();
     let refused = |error: &dyn std::fmt::Display| Failure::Config(format!("{path}: {error}"));
-    let length = std::fs::metadata(&arguments.file)
-        .map_err(|error| Failure::Config(explain(&arguments.file, error)))?
-        .len();
-    if length > LONGEST_FILE {
-        return Err(refused(&format!("expected at most {LONGEST_FILE} bytes, found {length}")));
+    let file = std::fs::File::open(&arguments.file)
+        .map_err(|error| Failure::Config(explain(&arguments.file, error)))?;
+    // A device says that it has no bytes, and never ends.
+    let mut bytes = vec![];
+    file.take(LONGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| refused(&error))?;
+    if bytes.len() as u64 > LONGEST_FILE {
+        return Err(refused(&format!("expected at most {LONGEST_FILE} bytes, found more")));
     }
-    let text = std::fs::read_to_string(&arguments.file).map_err(|error| refused(&error))?;
+    let text = String::from_utf8(bytes).map_err(|_| refused(&"expected text (UTF-8), found other bytes"))?;
     let games = read_pdn(&text).map_err(|error| refused(&error))?;
     let limits = Limits {
         time: arguments.milliseconds.map(Duration::from_millis),

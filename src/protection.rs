@@ -17,6 +17,13 @@ const TOKEN: &str = "ATOLL_TOKEN";
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| explain(path, error);
+    // A pipe that is not written to would be waited for without an end, and secrets are read again and again. Those below /dev
+    // are what a shell hands over.
+    let kind = std::fs::metadata(path).map_err(failed)?.file_type();
+    if !kind.is_file() && !path.starts_with("/dev") {
+        let found = if kind.is_dir() { "a folder" } else { "a pipe or device" };
+        return Err(format!("{}: expected a file, found {found}", path.display()));
+    }
     let file = std::fs::File::open(path).map_err(failed)?;
     let mut bytes = vec![];
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;

@@ -7,14 +7,15 @@
 //! what decides an audit; nothing names a problem.
 //!
 //! ```
-//! use coordinator::leases::{Leases, Terms};
+//! use coordinator::leases::{Leases, Terms, WorkerIdentity};
 //! use proto::convert::{Piece, Work};
 //! use std::time::Duration;
 //!
 //! let mut leases = Leases::new(Terms::default(), 1);
 //! let work = Work { run: "maze-0a1b2c3d".to_owned(), piece: Piece::Epoch { island: 0, epoch: 0 } };
 //! let token = leases.grant(&work, "worker-1", Duration::ZERO);
-//! assert!(leases.renew(&work, "worker-1", token, 100, Duration::from_secs(10)));
+//! let worker = WorkerIdentity { worker: "worker-1", principal: "10.0.0.1", joined: Duration::ZERO };
+//! assert!(leases.renew(&work, worker, token, 100, Duration::from_secs(10)));
 //! assert_eq!(leases.expire(Duration::from_secs(20)).len(), 0);
 //! assert_eq!(leases.expire(Duration::from_secs(60)).len(), 1, "it was not renewed");
 //! let now = Duration::from_secs(60);

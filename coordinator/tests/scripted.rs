@@ -18,6 +18,8 @@ mod slow_store;
 mod start_stop;
 #[path = "scripted/untrusted.rs"]
 mod untrusted;
+#[path = "scripted/withheld.rs"]
+mod withheld;
 #[path = "scripted/yardstick.rs"]
 mod yardstick;
 

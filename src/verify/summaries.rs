@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use archipelago::End;
 use evolution::epoch::Standing;
 use run::journal::Event;
-use run::summary::{RunKind, ended_by};
-use run::{Place, Recorded, RunEvent, RunId, Summary};
+use run::summary::RunKind;
+use run::{Place, RunEvent, RunId, Summary};
 use store::{Kind, Store};
 
 /// What is known of a run without its summaries.
@@ -44,26 +44,25 @@ fn differing(
     events: &[Event<RunEvent>],
     facts: &Facts<'_>,
 ) -> Option<&'static str> {
-    let known = usize::try_from(number).ok().and_then(|number| events.get(..number));
-    let (Some(known), Some(last)) = (known, known.and_then(<[_]>::last)) else { return Some("number") };
-    if (summary.journal.events, summary.journal.last) != (number, last.digest) {
-        return Some("journal");
+    if let Some(field) = summary.contradicts(number, events) {
+        return Some(field);
     }
-    if ended_by(&last.body, facts.kind).is_none_or(|ended| !ended.is_same(&summary.ended)) {
-        return Some("end");
-    }
-    if Recorded::of(known.iter().map(|event| &event.body)).priority != summary.priority {
-        return Some("priority");
-    }
+    let (known, since) = events.split_at(number as usize);
+    let last = known.last()?;
     let outline = &summary.outline;
     if (outline.kind, outline.islands) != (facts.kind, facts.islands) {
         return Some("kind");
     }
     // The budget may have been changed since.
-    if known.len() == events.len() && outline.goal != facts.goal {
+    if since.is_empty() && outline.goal != facts.goal {
         return Some("goal");
     }
+    // What was taken back since need not come to the same again: in asynchronous mode, and in games of engines.
+    let is_taken_back = |event: &Event<RunEvent>| {
+        matches!(event.body, RunEvent::Retracted { .. } | RunEvent::RetractedJobs { .. })
+    };
     if let RunEvent::Finished { end, .. } = &last.body
+        && !since.iter().any(is_taken_back)
         && let Some(standing) = (facts.standing)(end.as_ref())
         && outline.standing != Some(standing)
     {

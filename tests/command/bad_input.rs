@@ -491,6 +491,7 @@ fn mistakes_are_named() {
         (&["bench", "checkers.pertf"], 2, "did you mean `checkers.perft`?"),
         (&["restore", "nope", "--store", "restored"], 1, "no backup in `nope`"),
         (&["analyse", "nope.pdn", "material"], 78, "file not found: nope.pdn"),
+        (&["analyse", "/dev/zero", "material"], 78, "expected at most 67108864 bytes, found more"),
         (&["level", "study", "nope.json"], 78, "file not found: nope.json"),
         (&["ratings", "small"], 2, "is a run of the problem `onemax`, not `checkers`"),
         (&["play", "material", "--history"], 2, "unexpected argument '--history'"),

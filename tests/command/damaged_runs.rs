@@ -154,6 +154,26 @@ fn a_finished_run_from_which_a_stray_object_is_moved_stays_finished() {
     assert_eq!(place.json(&["verify", RUN, "--json"])["ok"], true);
 }
 
+/// Its second end need not be its first one: the summary of the first was taken back with what it told of.
+#[test]
+fn an_asynchronous_run_that_was_repaired_and_resumed_is_whole() {
+    let place = Place::new();
+    place.write(
+        "small.toml",
+        "name = \"small\"\nproblem = { kind = \"onemax\", length = 300 }\nalgorithm = { kind = \"ga\", population = 8 }\n\
+         islands = { count = 3 }\nmigration = { interval = 5, count = 2, mode = \"asynchronous\" }\n\
+         budget = { generations = 60 }\ncheckpoint = { every = \"0s\" }\n",
+    );
+    place.run(&["run", "small.toml"]).expect(0);
+    let run = place.only_run();
+    std::fs::remove_file(&files(&place, &run, "commits")[0]).unwrap();
+    assert_eq!(place.json(&["repair", &run, "--yes", "--json"])["repaired"], true);
+    place.run(&["resume", &run]).expect(0);
+    let verified = place.json(&["verify", &run, "--json"]);
+    assert_eq!(verified["ok"], true, "{verified}");
+    assert_eq!(place.json(&["repair", &run, "--json"])["needed"], false);
+}
+
 #[test]
 fn a_finished_run_is_damaged_for_watch_as_it_is_for_runs() {
     let place = golden();

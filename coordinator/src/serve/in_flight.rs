@@ -44,6 +44,8 @@ const OPEN_TIME: Duration = Duration::from_secs(5);
 /// Bytes of such calls in flight from one address, and from all.
 const OPEN_OF_ONE_PEER: u64 = 1 << 20;
 const OPEN_OF_ALL: u64 = 16 << 20;
+/// The longest head of a delivery: until it has come, nobody knows whose the call is, and it takes room of those of workers.
+const LARGEST_HEAD: u64 = 64 << 10;
 /// How long a reply may take that is not small, beside a second for each 256 KiB of it: it takes room until it is read.
 const READ_TIME: Duration = Duration::from_secs(20);
 const SLOWEST_READER: u64 = 256 << 10;
@@ -52,6 +54,11 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// The calls whose bodies have limits of their own.
 const DELIVERING: [&str; 3] =
     ["/atoll.v1.Worker/Complete", "/atoll.v1.Worker/Checkpoint", "/atoll.v1.Operator/Submit"];
+
+/// Of these the calls that begin with a head.
+const WITH_HEAD: &str = "/atoll.v1.Worker/";
+/// What a message of gRPC begins with: whether it is compressed, and its length.
+const PREFIX: usize = 5;
 
 /// The calls of operators that change nothing: viewers may make them too.
 const READ_ONLY: [&str; 3] =
@@ -250,6 +257,7 @@ where
             false if is_open => (OPEN_BODY, SMALL_CALL),
             false => (SMALL_BODY, SMALL_CALL),
         };
+        let prefix = (small == 0 && path.starts_with(WITH_HEAD)).then(|| Vec::with_capacity(PREFIX));
         let in_flight = match is_open {
             true if path == WATCHING => &self.watching,
             true => &self.open_to_all,
@@ -267,7 +275,7 @@ where
         let patience = is_open.then(|| Box::pin(tokio::time::sleep(OPEN_TIME)));
         let request = request.map(|body| {
             let call = call.clone();
-            Body::new(Counted { body, call, longest, left: longest, patience, refused: None })
+            Body::new(Counted { body, call, longest, left: longest, prefix, patience, refused: None })
         });
         Either::Right(Answering { answer: Box::pin(self.inner.call(request)), timer, call })
     }
@@ -387,10 +395,20 @@ struct Counted {
     call: Arc<CallBytes>,
     longest: u64,
     left: u64,
+    /// What its first message begins with, as far as that has come, if that is a head.
+    prefix: Option<Vec<u8>>,
     /// Until when all of it has to come, if that is limited.
     patience: Option<Pin<Box<Sleep>>>,
-    /// Until when the refusal waits, once there is no room for what comes.
-    refused: Option<Pin<Box<Sleep>>>,
+    /// Until when the refusal waits, once there is no room for what comes, and what it says.
+    refused: Option<(Pin<Box<Sleep>>, Status)>,
+}
+
+impl Counted {
+    /// Ends the body with an error, after a while. The rest of it is dropped as it arrives.
+    fn refuse(&mut self, status: Status) {
+        self.body = Body::empty();
+        self.refused = Some((Box::pin(tokio::time::sleep(PAUSE)), status));
+    }
 }
 
 impl HttpBody for Counted {
@@ -401,9 +419,9 @@ impl HttpBody for Counted {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if let Some(pause) = &mut self.refused {
+        if let Some((pause, status)) = &mut self.refused {
             ready!(pause.as_mut().poll(cx));
-            return Poll::Ready(Some(Err(exhausted())));
+            return Poll::Ready(Some(Err(status.clone())));
         }
         let frame = match Pin::new(&mut self.body).poll_frame(cx) {
             Poll::Ready(frame) => frame,
@@ -424,10 +442,19 @@ impl HttpBody for Counted {
                 return Poll::Ready(Some(Err(Status::out_of_range(error))));
             };
             self.left = left;
+            if let Some(prefix) = self.prefix.as_mut().filter(|prefix| prefix.len() < PREFIX) {
+                let missing = PREFIX - prefix.len();
+                prefix.extend(bytes.iter().take(missing));
+                if let &[_, a, b, c, d] = &prefix[..]
+                    && u64::from(u32::from_be_bytes([a, b, c, d])) > LARGEST_HEAD
+                {
+                    let error = format!("expected a head of at most {} KiB, found more", LARGEST_HEAD >> 10);
+                    self.refuse(Status::out_of_range(error));
+                    return self.poll_frame(cx);
+                }
+            }
             if !self.call.take(length) {
-                // The rest of the body is dropped as it arrives.
-                self.body = Body::empty();
-                self.refused = Some(Box::pin(tokio::time::sleep(PAUSE)));
+                self.refuse(exhausted());
                 return self.poll_frame(cx);
             }
         }
@@ -544,6 +571,33 @@ mod tests {
             assert!(reason.starts_with(kept) && is_cut == (cut > 0), "{}", status.message());
             assert!(kept.len() > 4000 || !is_cut);
         }
+    }
+
+    /// A head says whose a delivery is, and is short: what begins with more is none, however much of it comes.
+    #[tokio::test(start_paused = true)]
+    async fn a_delivery_that_begins_with_no_head_takes_no_room() {
+        let service = tower::service_fn(|request: Request<Body>| async move {
+            let mut body = request.into_body();
+            let frame = futures::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
+            Ok::<_, std::convert::Infallible>(match frame {
+                Some(Err(status)) => status.into_http(),
+                _ => Response::new(Body::empty()),
+            })
+        });
+        let mut counting = CountLayer::new(CallTimes::default()).layer(service);
+        let mut code = async |path: &str, length: u32| {
+            let mut bytes = vec![0; 1 << 20];
+            bytes[1..PREFIX].copy_from_slice(&length.to_be_bytes());
+            let body = Body::new(Part { bytes: Some(bytes.into()), ends: false });
+            let request = Request::builder().uri(path).body(body).unwrap();
+            let answer = counting.call(request).await.unwrap();
+            Status::from_header_map(answer.headers()).map(|status| status.code())
+        };
+        for path in ["/atoll.v1.Worker/Complete", "/atoll.v1.Worker/Checkpoint"] {
+            assert_eq!(code(path, 1 << 20).await, Some(tonic::Code::OutOfRange));
+            assert_eq!(code(path, LARGEST_HEAD as u32).await, None, "chunks may follow it at once");
+        }
+        assert_eq!(code("/atoll.v1.Operator/Submit", 1 << 20).await, None, "it has no head");
     }
 
     #[tokio::test(start_paused = true)]

@@ -26,6 +26,8 @@ use tonic::{Request, Response, Status, Streaming};
 /// The largest body: what an epoch leaves behind is two encoded values and a few statistics.
 const LARGEST_BODY: u64 = 2 * MAX_ENCODED as u64 + (16 << 20);
 
+/// How long the head of a body may take.
+const HEAD: Duration = Duration::from_secs(5);
 /// How long the next part of a body may take.
 const IDLE: Duration = Duration::from_secs(20);
 /// How many bytes of a body come in a second at least, on average, if it takes more memory than others may.
@@ -217,9 +219,9 @@ fn no_head() -> Status {
     Status::invalid_argument("expected a head as the first part, found something else")
 }
 
-/// The first part of a call, which may take no longer than any other.
+/// The first part of a call: it is short.
 async fn first_part<T>(stream: &mut Streaming<T>) -> Result<Option<T>, Status> {
-    let part = tokio::time::timeout(IDLE, stream.message()).await;
+    let part = tokio::time::timeout(HEAD, stream.message()).await;
     part.map_err(|_| Status::deadline_exceeded("the head did not come in time"))?
 }
 

@@ -19,6 +19,9 @@ const MOST_LAST: usize = 256;
 const REMEMBERED: u64 = 8;
 /// The most bytes of that, beyond what the run itself still needs.
 const MOST_REMEMBERED: usize = 64 << 20;
+/// So many different results of one principal may wait for the coordinator's own, before others are left aside: by then it is
+/// known whether to trust it.
+pub(crate) const MOST_DISPUTES: usize = 4;
 /// The most results of one epoch that are remembered while the coordinator computes it.
 const MOST_ANSWERS: usize = 64;
 /// So often in a row what is stored of a run may differ from what is to be written, before the run fails.
@@ -158,6 +161,17 @@ pub(crate) enum Answer {
     Differs,
 }
 
+/// What becomes of a result that differs from what was accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dispute {
+    /// The coordinator decides.
+    Begun,
+    /// Others of its principal are decided first, and it is not remembered.
+    LeftAside,
+    /// Nothing is remembered of what was accepted.
+    Forgotten,
+}
+
 /// What an audit came to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AuditOutcome {
@@ -277,16 +291,21 @@ impl Audits {
         });
     }
 
-    /// Notes that another worker has delivered something else; returns whether that can be decided.
-    pub(crate) fn dispute(&mut self, place: Place, author: Author, digest: Digest, now: Duration) -> bool {
-        let Some(accepted) = self.recent.get(&place).cloned() else { return false };
+    /// Notes that another worker has delivered something else; returns what becomes of that.
+    pub(crate) fn dispute(&mut self, place: Place, author: Author, digest: Digest, now: Duration) -> Dispute {
+        let Some(accepted) = self.recent.get(&place).cloned() else { return Dispute::Forgotten };
+        let is_its = |(known, _): &(Author, Digest)| known.principal == author.principal;
+        let others = self.pending.values().filter(|audit| audit.answers.iter().any(is_its)).count();
+        if others >= MOST_DISPUTES {
+            return Dispute::LeftAside;
+        }
         self.begin(&accepted, now);
         if let Some(audit) = self.pending.get_mut(&place)
             && audit.answers.len() < MOST_ANSWERS
         {
             audit.answers.push((author, digest));
         }
-        true
+        Dispute::Begun
     }
 
     /// Has what the end of the run consists of computed again, except for what was: its last epoch on every island, each
@@ -720,66 +739,4 @@ impl Authors {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_of_two_percent_is_chosen_and_only_the_secret_tells_which() {
-        let terms = |share, secret| AuditTerms { share, secret };
-        let chosen = |terms: AuditTerms| -> Vec<u32> {
-            let inputs = |number: u32| Digest::of(&number.to_le_bytes());
-            (0..50_000).filter(|&number| terms.chooses(&inputs(number))).collect()
-        };
-        let one = chosen(terms(0.02, 1));
-        assert!((900..1100).contains(&one.len()), "{}", one.len());
-        assert_ne!(one, chosen(terms(0.02, 2)));
-        assert_eq!(chosen(terms(0.0, 1)).len(), 0);
-        assert!(!terms(0.0, 1).is_on());
-    }
-
-    #[test]
-    fn a_liar_takes_back_everything_that_it_computed_and_nobody_has_audited() {
-        let (mut authors, nobody) = (Authors::default(), BTreeSet::new());
-        authors.begin(&[0, 3, 0]);
-        for epoch in 0..10 {
-            authors.note((0, epoch), if epoch == 4 || epoch == 7 { "liar" } else { "honest" }, &nobody);
-            authors.note((1, epoch + 3), if epoch == 5 { "liar" } else { "honest" }, &nobody);
-            authors.note((2, epoch), "honest", &nobody);
-        }
-        let done = [10, 13, 10];
-        assert_eq!(authors.cuts_without("liar", &done), Some(vec![4, 8, 10]));
-        assert_eq!(authors.cuts_without("stranger", &done), None);
-        authors.note_audited((0, 4));
-        assert_eq!(authors.cuts_without("liar", &done), Some(vec![7, 8, 10]));
-        authors.begin(&[7, 8, 2]);
-        assert_eq!(authors.cuts_without("liar", &[7, 8, 2]), None, "it was taken back");
-        assert_eq!(authors.cuts_without("honest", &[7, 8, 2]), Some(vec![0, 3, 0]));
-        authors.begin(&[0, 0, 0]);
-        authors.note((1, 0), "honest", &nobody);
-        authors.note_audited((1, 0));
-        authors.attribute((1, 0), "liar");
-        assert_eq!(authors.cuts_without("liar", &[0, 1, 0]), Some(vec![0, 0, 0]), "it was the cause");
-        authors.attribute((1, 0), "honest");
-        assert_eq!(authors.cuts_without("honest", &[0, 1, 0]), Some(vec![0, 0, 0]));
-    }
-
-    #[test]
-    fn what_others_computed_from_the_checkpoints_of_a_liar_is_taken_back_too() {
-        let mut authors = Authors::default();
-        authors.begin(&[0, 0]);
-        let liar = BTreeSet::from(["liar".to_owned()]);
-        for epoch in 0..10 {
-            for island in 0..2 {
-                let is_poisoned = (island, epoch) == (0, 3) || (island, epoch) == (1, 6);
-                let assistants = if is_poisoned { liar.clone() } else { BTreeSet::new() };
-                authors.note((island, epoch), "honest", &assistants);
-            }
-        }
-        assert_eq!(authors.cuts_without("liar", &[10, 10]), Some(vec![3, 6]));
-        assert_eq!(authors.cuts_without("liar", &[10, 6]), Some(vec![3, 6]), "the other is not done");
-        authors.note_audited((0, 3));
-        assert_eq!(authors.cuts_without("liar", &[10, 10]), Some(vec![10, 6]));
-        authors.begin(&[10, 6]);
-        assert_eq!(authors.cuts_without("liar", &[10, 6]), None);
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! What a coordinator does about audits: hands them out, decides what differs, and takes back what liars have delivered.
 
-use super::audit::Decision;
+use super::audit::{Decision, Dispute};
 use super::evolution::Open;
 use super::leases::WorkerIdentity;
 use super::queue::RunState;
@@ -18,6 +18,9 @@ use std::time::Duration;
 /// An audit that no worker has taken for this number of leases, or times that pieces of its run usually take, is left to the
 /// coordinator.
 const PATIENCE_LEASES: u32 = 2;
+
+/// The same of an audit that a worker has taken, which may be slower than others.
+const SLOWEST_AUDIT: u32 = 4;
 
 fn work_at(run: &str, (island, epoch): Place) -> Work {
     Work { run: run.to_owned(), piece: Piece::Epoch { island, epoch } }
@@ -132,14 +135,22 @@ impl ClusterState {
     pub(super) fn dispute(&mut self, worker: &str, work: &Work, digest: Digest, now: Moment) {
         let Piece::Epoch { island, epoch } = work.piece else { return };
         let (run, place) = (work.run.clone(), (island, epoch));
-        tracing::error!(run, island, epoch, worker = %self.workers.name(worker), "differs from what was accepted");
         let author = self.author(worker);
         let Some(evolution) = self.evolution(&run) else { return };
-        if evolution.audits().dispute(place, author, digest, now.elapsed) {
-            self.leases.remove(work);
-            self.decide(&run, place);
-        } else {
-            self.note_unaudited(&run, &work.piece, "its inputs are not remembered any more");
+        let dispute = evolution.audits().dispute(place, author, digest, now.elapsed);
+        if dispute != Dispute::LeftAside && self.may_log(worker, now) {
+            let worker = self.workers.name(worker);
+            tracing::error!(run, island, epoch, worker = %worker, "differs from what was accepted");
+        }
+        match dispute {
+            Dispute::Begun => {
+                self.leases.remove(work);
+                self.decide(&run, place);
+            }
+            Dispute::LeftAside => {}
+            Dispute::Forgotten => {
+                self.note_unaudited(&run, &work.piece, "its inputs are not remembered any more");
+            }
         }
     }
 
@@ -174,18 +185,26 @@ impl ClusterState {
                 Body::Cells(cells) => cells.audits_waiting().collect(),
                 Body::Study(_) | Body::Closed(_) => continue,
             };
-            let patience = PATIENCE_LEASES * terms.lease.max(self.leases.usual(name));
+            let usual = self.leases.usual(name);
+            let patience = PATIENCE_LEASES * terms.lease.max(usual);
             for (piece, author, since) in waiting {
                 let work = Work { run: name.clone(), piece };
                 let waited = now.elapsed.saturating_sub(since);
-                let is_leased = self.leases.is_leased(&work);
                 let has_other = || self.connected(now).any(|identity| identity.principal != author);
-                if !is_leased && (waited > patience || !has_other()) || waited > 2 * terms.stall {
+                let is_late = match self.leases.leased_for(&work, now.elapsed) {
+                    None => waited > patience || !has_other(),
+                    // A worker that renews and delivers nothing must not hold the end of the run up.
+                    Some(held) => held > patience.max(SLOWEST_AUDIT * usual),
+                };
+                if is_late {
                     left.push(work);
                 }
             }
         }
         for work in left {
+            for worker in self.leases.holders(&work).map(str::to_owned).collect::<Vec<_>>() {
+                self.note_outrun(&worker, &work, now);
+            }
             self.leases.remove(&work);
             match work.piece {
                 Piece::Epoch { island, epoch } => self.decide(&work.run, (island, epoch)),

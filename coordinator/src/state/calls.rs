@@ -159,7 +159,8 @@ impl ClusterState {
         {
             evolution.progress(island, epoch, *standing);
         }
-        let renewed = self.leases.renew(work, worker, *token, *progress, now.elapsed);
+        let identity = self.workers.identity(worker);
+        let renewed = self.leases.renew(work, identity, *token, *progress, now.elapsed);
         Ok(if renewed { instruction } else { Instruction::Stop })
     }
 

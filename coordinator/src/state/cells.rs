@@ -1,6 +1,7 @@
 //! The cells of one plan, of a sweep or a tournament: what is handed out, and what comes back.
 
 use super::Author;
+use super::audit::MOST_DISPUTES;
 use super::deliveries::DeliveryStatus;
 use archipelago::CellProgress;
 use archipelago::cell::{CellPlan, CellResult};
@@ -18,7 +19,7 @@ use std::time::Duration;
 /// About how long the cells of one lease should take.
 const BATCH: Duration = Duration::from_secs(1);
 /// The most cells of one lease.
-const LARGEST_BATCH: u32 = 64;
+pub(crate) const LARGEST_BATCH: u32 = 64;
 
 /// While so many results are not stored yet, no more cells are handed out: they are kept in memory.
 const MOST_UNSTORED: usize = 4096;
@@ -243,11 +244,11 @@ impl Cells {
                 Some(known) if known == digest => {
                     received.audited.extend(self.confirm(number, author).then_some(number));
                 }
-                Some(_) => {
+                Some(_) if self.may_dispute(author) => {
                     self.dispute(number, author, digest, now);
                     received.disputed.push(number);
                 }
-                None => {}
+                Some(_) | None => {}
             }
         }
         received
@@ -278,6 +279,14 @@ impl Cells {
     pub(crate) fn note_audited(&mut self, number: u32) {
         self.audits.remove(&number);
         self.authors.remove(&number);
+    }
+
+    /// Whether the coordinator computes one more cell because of a principal: it is known soon whether to trust that.
+    fn may_dispute(&self, author: Option<&Arc<Author>>) -> bool {
+        let Some(author) = author else { return true };
+        let is_its =
+            |audit: &&CellAudit| audit.answers.iter().any(|(known, _)| known.principal == author.principal);
+        self.audits.values().filter(is_its).count() < MOST_DISPUTES
     }
 
     /// Notes that a cell came out otherwise.

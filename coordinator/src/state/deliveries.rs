@@ -156,21 +156,23 @@ impl ClusterState {
         let mut number = 0;
         if status == DeliveryStatus::Accepted {
             number = self.receive(worker, &work.run);
+            let held = self.leases.held_by_worker(work, worker, now.elapsed);
             self.workers.note_work(worker, &work.run, evaluations, milliseconds);
             let receipt = Receipt { worker: worker.to_owned(), number };
             if let Some(created) = self.runs.get(&work.run).map(|run| run.created) {
                 self.spans.accepted((work, created), &receipt, milliseconds, now);
             }
             if let Some(evolution) = self.evolution(&work.run) {
-                if let Some(yardstick) = evolution.yardstick() {
-                    yardstick.note_work(Duration::from_millis(milliseconds));
+                if let Some((yardstick, held)) = evolution.yardstick().zip(held) {
+                    // No worker has computed for longer than it had the epoch, whatever it says.
+                    yardstick.note_work(Duration::from_millis(milliseconds).min(held));
                 }
                 evolution.expect_written(island, epoch, receipt);
                 if evolution.open_run().archipelago().end().is_some() {
                     evolution.flush();
                 }
             }
-            self.leases.complete(work, now.elapsed);
+            self.note_completed(worker, work, now);
             if let Some(open) = done.filter(|_| !is_trusted) {
                 self.note_accepted(worker, work, open, &outcome, now);
             }
@@ -235,7 +237,7 @@ impl ClusterState {
             self.decide_cell(&run, number);
         }
         if !self.wants(work, None) {
-            self.leases.complete(work, now.elapsed);
+            self.note_completed(worker, work, now);
         }
         self.advance(&run, now);
         Ok((self.count(status), number))
@@ -303,7 +305,7 @@ impl ClusterState {
         if self.yardstick(&work.run).is_some_and(|yardstick| !yardstick.fits(number, &result)) {
             return Err(self.corrupt(worker, &format!("{work}: it delivered no result of games"), now));
         }
-        self.leases.complete(work, now.elapsed);
+        self.note_completed(worker, work, now);
         let author = self.author(worker);
         let run = work.run.clone();
         let delivery = self.receive(worker, &run);
@@ -326,6 +328,24 @@ impl ClusterState {
             }
         }
         Ok((self.count(DeliveryStatus::Accepted), delivery))
+    }
+
+    /// Forgets a piece that a worker has done. Others that had it for so long that it was repeated hold their runs up: one that
+    /// does so again and again, without a result of its own, is given less.
+    fn note_completed(&mut self, worker: &str, work: &Work, now: Moment) {
+        for outrun in self.leases.complete(work, self.workers.identity(worker), now.elapsed) {
+            self.note_outrun(&outrun, work, now);
+        }
+    }
+
+    /// Notes that a worker had a piece for so long that another one did it.
+    pub(super) fn note_outrun(&mut self, worker: &str, work: &Work, now: Moment) {
+        let reason = format!("{work}: it had it for so long that others did it");
+        if self.may_log(worker, now) {
+            tracing::info!(run = work.run, worker = %self.workers.name(worker), reason, "outrun");
+        }
+        self.workers.note_error(worker, &reason);
+        self.workers.note_failure(worker, now.elapsed);
     }
 
     /// Numbers a delivery that is accepted.

@@ -21,11 +21,10 @@ pub(crate) struct Demand {
 }
 
 impl Demand {
-    /// For workers that have this number of threads together. While there is none, one of one thread is assumed: it comes, and then
+    /// For workers that usually have this number of threads. While there is none, one of one thread is assumed: it comes, and then
     /// the size of workers is known.
-    fn new(ready: usize, running: usize, threads: u64, workers: usize) -> Self {
-        let threads = threads.checked_div(workers as u64).unwrap_or(1).max(1);
-        Self { ready, running, workers: (ready + running).div_ceil(threads as usize) }
+    fn new(ready: usize, running: usize, threads: u32) -> Self {
+        Self { ready, running, workers: (ready + running).div_ceil(threads.max(1) as usize) }
     }
 }
 
@@ -44,7 +43,9 @@ impl ClusterState {
         let may_have = |work: &&Work| self.may_take(work, self.workers.identity(worker));
         let lost = self.leases.held_by(worker).filter(|work| !holding.contains(*work)).filter(may_have);
         let lost: Vec<Work> = lost.cloned().collect();
-        let grants = self.hand_out((worker, slots), lost, holding.is_empty(), budget, now);
+        // What it has delivered it still holds until that is durable, but it computes it no more.
+        let is_idle = self.leases.held_by(worker).next().is_none();
+        let grants = self.hand_out((worker, slots), lost, is_idle, budget, now);
         if grants.is_empty() && self.is_done() {
             self.workers.tell_the_end(worker);
         }
@@ -209,7 +210,7 @@ impl ClusterState {
             };
         }
         let running: usize = self.queue.open_runs().map(|run| self.leases.count(run)).sum();
-        Demand::new(ready, running, self.workers.threads(), self.workers.count())
+        Demand::new(ready, running, self.workers.usual_threads())
     }
 
     /// How many pieces could be handed out now, up to a few hundred: as many waiting workers are woken.
@@ -272,21 +273,18 @@ mod tests {
 
     #[test]
     fn as_many_workers_are_wanted_as_the_pieces_keep_busy() {
-        for ((ready, running), (threads, workers), wanted) in [
-            ((0, 0), (0, 0), 0),
+        for ((ready, running), threads, wanted) in [
+            ((0, 0), 0, 0),
             // Without a worker, each piece is one.
-            ((7, 0), (0, 0), 7),
-            ((7, 0), (1, 1), 7),
-            ((3, 4), (4, 1), 2),
-            ((0, 8), (8, 2), 2),
-            ((1, 8), (8, 2), 3),
-            // Workers of different sizes: 9 threads of 2 workers are 4 of each.
-            ((8, 0), (9, 2), 2),
-            ((9, 0), (9, 2), 3),
-            ((0, 0), (64, 16), 0),
+            ((7, 0), 0, 7),
+            ((7, 0), 1, 7),
+            ((3, 4), 4, 2),
+            ((0, 8), 4, 2),
+            ((1, 8), 4, 3),
+            ((0, 0), 4, 0),
         ] {
-            let demand = Demand::new(ready, running, threads, workers);
-            assert_eq!(demand, Demand { ready, running, workers: wanted }, "{threads} threads of {workers}");
+            let demand = Demand::new(ready, running, threads);
+            assert_eq!(demand, Demand { ready, running, workers: wanted }, "{threads} threads");
         }
     }
 }

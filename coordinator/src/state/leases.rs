@@ -4,10 +4,14 @@
 //! (a correct result is accepted from any worker); it only keeps two workers from doing the same thing by accident.
 //! Every lease has a token, so that a renewal or a release that comes late touches no lease but its own.
 
+mod usual_time;
+
+use super::cells::LARGEST_BATCH;
 use crate::histogram::Histogram;
 use proto::convert::{Piece, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use usual_time::UsualTime;
 
 /// What leases are like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +57,8 @@ const BACK_OFF: Duration = Duration::from_secs(1);
 const LONGEST_BACK_OFF: Duration = Duration::from_mins(1);
 /// The most pieces that are re-adopted for a worker: one that renews more makes them up.
 const MOST_HELD: usize = 4096;
+/// The most pieces that are re-adopted for the workers of one principal: ids are self-chosen.
+const MOST_ADOPTED: usize = 1 << 16;
 /// The most workers that are remembered with what failed on them, of each piece.
 const MOST_FAILURES: usize = 256;
 
@@ -89,8 +95,10 @@ pub struct Leases {
     repeatable: BTreeSet<(Duration, Work)>,
     /// How many leases of each run are out.
     counts: BTreeMap<String, usize>,
+    /// How many leases of each principal were re-adopted and are out.
+    adopted: BTreeMap<String, usize>,
     /// How long a piece of each run usually takes.
-    usual: BTreeMap<String, Duration>,
+    usual: BTreeMap<String, UsualTime>,
     /// How long all pieces took, from the first grant to the result.
     times: Histogram,
     /// The workers that have no memory for pieces of a run.
@@ -151,6 +159,8 @@ struct Lease {
     progressed: Duration,
     /// Whether it stands still, and that was reported.
     stalled: bool,
+    /// The principal for which it was re-adopted, if it was not granted.
+    adopted: Option<String>,
 }
 
 /// A lease as others see it.
@@ -222,6 +232,7 @@ impl Leases {
             held: BTreeMap::new(),
             repeatable: BTreeSet::new(),
             counts: BTreeMap::new(),
+            adopted: BTreeMap::new(),
             usual: BTreeMap::new(),
             times: Histogram::default(),
             unfit: BTreeMap::new(),
@@ -242,16 +253,44 @@ impl Leases {
         }
         let token = self.next;
         self.next = self.next.wrapping_add(1);
-        self.adopt(work, worker, token, now);
+        self.add(work, worker, token, None, now);
         token
     }
 
-    /// Re-adopts a lease that was granted before, perhaps by another coordinator.
-    fn adopt(&mut self, work: &Work, worker: &str, token: Token, now: Duration) {
+    /// Re-adopts a lease that was granted before, perhaps by another coordinator. Rejected if that cannot be: pieces that are
+    /// granted do not overlap, and no principal has as many.
+    fn adopt(&mut self, work: &Work, identity: WorkerIdentity<'_>, token: Token, now: Duration) -> bool {
+        let WorkerIdentity { worker, principal, .. } = identity;
+        let count = self.adopted.get(principal).copied().unwrap_or(0);
+        let has_too_many = self.held.get(worker).is_some_and(|held| held.len() >= MOST_HELD);
+        if has_too_many || count >= MOST_ADOPTED || self.overlaps_another(work) {
+            return false;
+        }
+        self.adopted.insert(principal.to_owned(), count + 1);
+        self.add(work, worker, token, Some(principal.to_owned()), now);
+        true
+    }
+
+    /// Whether several cells are together a piece that no worker can have been given, because some of them belong to another one.
+    /// One cell alone may take hours, and is believed.
+    fn overlaps_another(&self, work: &Work) -> bool {
+        let Piece::Cells { first, count: count @ 2.. } = work.piece else { return false };
+        if self.knows(work) {
+            return false;
+        }
+        let at = |first| Work { run: work.run.clone(), piece: Piece::Cells { first, count: 0 } };
+        let near = at(first.saturating_sub(LARGEST_BATCH))..at(first.saturating_add(count));
+        self.offers.range(near).any(|(other, _)| match other.piece {
+            Piece::Cells { first: other, count } => other.saturating_add(count) > first,
+            Piece::Epoch { .. } | Piece::Job { .. } => false,
+        })
+    }
+
+    fn add(&mut self, work: &Work, worker: &str, token: Token, adopted: Option<String>, now: Duration) {
         let expires = now + self.terms.lease;
-        let worker = worker.to_owned();
+        let (worker, granted, progressed) = (worker.to_owned(), now, now);
         let lease =
-            Lease { token, worker, granted: now, expires, progress: 0, progressed: now, stalled: false };
+            Lease { token, worker, granted, expires, progress: 0, progressed, stalled: false, adopted };
         self.held.entry(lease.worker.clone()).or_default().insert(work.clone());
         *self.counts.entry(work.run.clone()).or_default() += 1;
         self.change(work, |offer| {
@@ -279,6 +318,14 @@ impl Leases {
                 held.remove(work);
                 if held.is_empty() {
                     self.held.remove(&lease.worker);
+                }
+            }
+            if let Some(principal) = &lease.adopted
+                && let Some(count) = self.adopted.get_mut(principal)
+            {
+                *count -= 1;
+                if *count == 0 {
+                    self.adopted.remove(principal);
                 }
             }
         }
@@ -312,7 +359,7 @@ impl Leases {
 
     /// How long a piece of a run usually takes, as far as that is known.
     pub fn usual(&self, run: &str) -> Duration {
-        self.usual.get(run).copied().unwrap_or_default()
+        self.usual.get(run).map(UsualTime::median).unwrap_or_default()
     }
 
     /// For how long a piece of a run may make no progress before it counts as standing still.
@@ -421,9 +468,10 @@ impl Leases {
         self.waiting.len()
     }
 
-    /// Whether some worker has the work.
-    pub fn is_leased(&self, work: &Work) -> bool {
-        self.offers.get(work).is_some_and(|offer| !offer.leases.is_empty())
+    /// For how long some worker has had the work.
+    pub fn leased_for(&self, work: &Work, now: Duration) -> Option<Duration> {
+        let first = self.offers.get(work)?.leases.iter().map(|lease| lease.granted).min();
+        first.map(|granted| now.saturating_sub(granted))
     }
 
     /// The workers that have some work.
@@ -458,17 +506,19 @@ impl Leases {
 
     /// Renews a lease, or re-adopts it if it had expired. Rejected if the worker has another lease of the work by now, or as
     /// much work as a worker can have. However long the work takes, it stays with a worker that renews.
-    pub fn renew(&mut self, work: &Work, worker: &str, token: Token, progress: u64, now: Duration) -> bool {
+    pub fn renew(
+        &mut self,
+        work: &Work,
+        identity: WorkerIdentity<'_>,
+        token: Token,
+        progress: u64,
+        now: Duration,
+    ) -> bool {
         let length = self.terms.lease;
         let offer = self.offers.get_mut(work);
-        let own = offer.and_then(|offer| offer.leases.iter_mut().find(|lease| lease.worker == worker));
-        let Some(lease) = own else {
-            if self.held.get(worker).is_some_and(|held| held.len() >= MOST_HELD) {
-                return false;
-            }
-            self.adopt(work, worker, token, now);
-            return true;
-        };
+        let own =
+            offer.and_then(|offer| offer.leases.iter_mut().find(|lease| lease.worker == identity.worker));
+        let Some(lease) = own else { return self.adopt(work, identity, token, now) };
         if lease.token != token {
             return false;
         }
@@ -496,7 +546,7 @@ impl Leases {
     pub fn find_stalled(&mut self, now: Duration) -> Vec<Stalled> {
         let mut stalled = vec![];
         for (work, offer) in &mut self.offers {
-            let usual = self.usual.get(&work.run).copied().unwrap_or_default();
+            let usual = self.usual.get(&work.run).map(UsualTime::median).unwrap_or_default();
             let limit = self.terms.stall.max(usual * STALLED_AFTER);
             for lease in &mut offer.leases {
                 let for_how_long = now.saturating_sub(lease.progressed);
@@ -520,15 +570,24 @@ impl Leases {
         leases.find(|(_, lease)| lease.stalled).map(|(work, lease)| (work, lease.worker.as_str()))
     }
 
-    /// Forgets work that is done, and learns how long such work takes.
-    pub fn complete(&mut self, work: &Work, now: Duration) {
-        let first = self.offers.get(work).and_then(|offer| offer.leases.first());
-        if let Some(held) = first.map(|lease| now.saturating_sub(lease.granted)) {
-            let usual = self.usual.entry(work.run.clone()).or_insert(held);
-            *usual = (*usual * 7 + held) / 8;
+    /// Forgets work that a worker has done, and learns from its lease how long such work takes. Returns the workers that had
+    /// the work for so long that others repeat it.
+    pub fn complete(&mut self, work: &Work, by: WorkerIdentity<'_>, now: Duration) -> Vec<String> {
+        let leases = self.offers.get(work).map_or(&[][..], |offer| &offer.leases);
+        let age = |lease: &Lease| now.saturating_sub(lease.granted);
+        let [too_long, _] = self.repeated_after(&work.run);
+        let is_outrun = |lease: &&Lease| lease.worker != by.worker && age(lease) >= too_long;
+        let outrun = leases.iter().filter(is_outrun).map(|lease| lease.worker.clone()).collect();
+        let own = leases.iter().find(|lease| lease.worker == by.worker).map(age);
+        let first = leases.first().map(age);
+        if let Some(held) = own {
+            self.usual.entry(work.run.clone()).or_default().learn(by.principal, held);
+        }
+        if let Some(held) = first {
             self.times.add(held);
         }
         self.remove(work);
+        outrun
     }
 
     /// How long pieces took so far.
@@ -547,6 +606,12 @@ impl Leases {
     pub fn held_for(&self, work: &Work, worker: &str, token: Token, now: Duration) -> Option<Duration> {
         let leases = &self.offers.get(work)?.leases;
         let lease = leases.iter().find(|lease| lease.token == token && lease.worker == worker)?;
+        Some(now.saturating_sub(lease.granted))
+    }
+
+    /// For how long a worker has had work.
+    pub fn held_by_worker(&self, work: &Work, worker: &str, now: Duration) -> Option<Duration> {
+        let lease = self.offers.get(work)?.leases.iter().find(|lease| lease.worker == worker)?;
         Some(now.saturating_sub(lease.granted))
     }
 

@@ -501,6 +501,20 @@ impl Workers {
         self.joined.values().map(|joined| u64::from(joined.threads)).sum()
     }
 
+    /// How many threads a worker usually has: the middle number of each principal, and of those the middle one. A worker says
+    /// itself how many it has, and one that makes the number up does not decide how many workers are wanted.
+    pub(crate) fn usual_threads(&self) -> u32 {
+        let mut of_principals: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        for joined in self.joined.values().filter(|joined| joined.quarantined.is_none()) {
+            of_principals.entry(&joined.principal).or_default().push(joined.threads);
+        }
+        let middle = |mut numbers: Vec<u32>| {
+            numbers.sort_unstable();
+            numbers.get(numbers.len().saturating_sub(1) / 2).copied().unwrap_or_default()
+        };
+        middle(of_principals.into_values().map(middle).collect())
+    }
+
     /// Numbers an accepted delivery of a worker, which is not durable yet.
     pub(crate) fn receive(&mut self, worker: &str) -> u64 {
         let Some(joined) = self.joined.get_mut(worker) else { return 0 };

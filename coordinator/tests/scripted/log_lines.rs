@@ -10,10 +10,10 @@ use tracing::{Event, Metadata, Subscriber};
 
 /// The lines that were logged on this thread.
 #[derive(Clone, Default)]
-struct LogLines(Arc<Mutex<Vec<String>>>);
+pub(super) struct LogLines(Arc<Mutex<Vec<String>>>);
 
 impl LogLines {
-    fn containing(&self, text: &str) -> Vec<String> {
+    pub(super) fn containing(&self, text: &str) -> Vec<String> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().filter(|line| line.contains(text)).cloned().collect()
     }

@@ -69,6 +69,13 @@ pub enum Damage {
         /// How many events there were.
         expected: u64,
     },
+    /// A summary says something else than the journal.
+    Summary {
+        /// Its path.
+        path: String,
+        /// What of it differs.
+        field: &'static str,
+    },
     /// A stored result cannot be that of its job, or differs from another one that is stored.
     Unfit {
         /// The job.
@@ -169,6 +176,9 @@ impl fmt::Display for Damage {
                     formatter,
                     "job {number}: a stored result does not fit the job, or another result of it"
                 )
+            }
+            Self::Summary { path, field } => {
+                write!(formatter, "object `{path}`: its {field} is not that of the run")
             }
             Self::Batch { term, number } => {
                 write!(formatter, "batch {number} of the results of term {term} is missing")

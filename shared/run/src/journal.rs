@@ -284,7 +284,12 @@ async fn count_events(store: &Store, run: &RunId) -> Result<u64, JournalError> {
     Ok(count)
 }
 
-async fn read_event<T: Decode<()>>(store: &Store, run: &RunId, number: u64) -> Result<Event<T>, StoreError> {
+/// One event. Whether it follows the one before it is not looked at.
+pub(crate) async fn read_event<T: Decode<()>>(
+    store: &Store,
+    run: &RunId,
+    number: u64,
+) -> Result<Event<T>, StoreError> {
     let path = Place::Event(number).in_run(run);
     let Entry { writer, previous, digest, body } = read_entry(store, &path).await?;
     let body = codec::decode(&body).map_err(|problem| StoreError::Body { path, problem })?;

@@ -10,7 +10,7 @@
 //! If a repair is interrupted, the next one continues it.
 
 use crate::damage::Damage;
-use crate::epochs::{StoredEpochs, is_continued};
+use crate::epochs::StoredEpochs;
 use crate::event::RunEvent;
 use crate::fold::Recorded;
 use crate::head::{RunError, RunHead};
@@ -105,10 +105,11 @@ impl Repair {
         !self.damage.is_empty() || !self.moved.is_empty()
     }
 
-    /// Whether results are dropped, or may have been: then the journal says so, and the run is to be resumed. Labels, and objects
-    /// with names that nothing reads, are no part of any result.
+    /// Whether results are dropped, or may have been: then the journal says so, and the run is to be resumed. Labels, objects
+    /// with names that nothing reads, and summaries of what the journal says are no part of any result.
     pub fn drops_results(&self) -> bool {
-        let is_beside = |path: &Path| matches!(Place::of(path), None | Some((_, Place::Labels(_))));
+        let is_beside =
+            |path: &Path| matches!(Place::of(path), None | Some((_, Place::Labels(_) | Place::Summary(_))));
         !self.damage.is_empty() || self.moved.iter().any(|(path, _)| !is_beside(path))
     }
 
@@ -234,17 +235,15 @@ impl Repair {
     }
 
     async fn look_at_summaries(&mut self, store: &Store, events: &[Event<RunEvent>]) -> Result<(), RunError> {
-        let digests: Vec<Digest> = events.iter().map(|event| event.digest).collect();
         for path in store.list(&self.run.summaries()).await? {
             let Some((_, Place::Summary(number))) = Place::of(&path) else { continue };
             let reason = match store.read_value::<Summary>(&path, Kind::Summary).await {
                 Err(error) => damaged(error.into())?,
-                Ok(summary)
-                    if summary.journal.events == number && is_continued(&summary.journal, &digests) =>
-                {
-                    continue;
-                }
-                Ok(_) => "the journal does not explain it".to_owned(),
+                Ok(summary) => match summary.contradicts(number, events) {
+                    None => continue,
+                    Some("number" | "journal") => "the journal does not explain it".to_owned(),
+                    Some(field) => format!("its {field} is not that of the run"),
+                },
             };
             self.moved.push((path, reason));
         }

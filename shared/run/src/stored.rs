@@ -171,6 +171,9 @@ pub fn look<'a>(
 ) -> BoxFuture<'a, Result<(), RunError>> {
     async move {
         let damaged = |damage: Damage| RunError::Damaged { run: run.clone(), damage };
+        if let Some(damage) = summary.damage(store, run).await? {
+            return Err(damaged(damage));
+        }
         match summary.outline.kind {
             RunKind::Evolution => match look_at_evolution(store, run, summary).await? {
                 Some(damage) => Err(damaged(damage)),

@@ -6,8 +6,8 @@
 use crate::damage::Damage;
 use crate::epochs::is_continued;
 use crate::event::RunEvent;
-use crate::fold::Status;
-use crate::journal::{self, JournalHead};
+use crate::fold::{Recorded, Status};
+use crate::journal::{self, Event, JournalHead};
 use crate::layout::{Place, RunId};
 use archipelago::Reason;
 use bincode::{Decode, Encode};
@@ -160,6 +160,39 @@ impl Summary {
             }
         }
         Ok(Some(summary))
+    }
+
+    /// The first field that says something else than the journal, of which the events before its number are given; the last of them
+    /// ended the run.
+    pub fn contradicts(&self, number: u64, events: &[Event<RunEvent>]) -> Option<&'static str> {
+        let known = usize::try_from(number).ok().and_then(|number| events.get(..number));
+        let (Some(known), Some(last)) = (known, known.and_then(<[_]>::last)) else { return Some("number") };
+        if (self.journal.events, self.journal.last) != (number, last.digest) {
+            return Some("journal");
+        }
+        if !self.ends_with(&last.body) {
+            return Some("end");
+        }
+        if Recorded::of(known.iter().map(|event| &event.body)).priority != self.priority {
+            return Some("priority");
+        }
+        None
+    }
+
+    fn ends_with(&self, last: &RunEvent) -> bool {
+        ended_by(last, self.outline.kind).is_some_and(|ended| ended.is_same(&self.ended))
+    }
+
+    /// What is wrong with it, as far as the last event of the run shows: lists read no others.
+    pub(crate) async fn damage(&self, store: &Store, run: &RunId) -> Result<Option<Damage>, StoreError> {
+        let number = self.journal.events;
+        let last = journal::read_event::<RunEvent>(store, run, number.saturating_sub(1)).await?;
+        let field = match last.digest == self.journal.last {
+            true if self.ends_with(&last.body) => return Ok(None),
+            true => "end",
+            false => "journal",
+        };
+        Ok(Some(Damage::Summary { path: Place::Summary(number).in_run(run).to_string(), field }))
     }
 
     /// The newest summary of a run, whether it was continued since or not.

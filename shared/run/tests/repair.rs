@@ -1,8 +1,11 @@
 //! Damaged runs are repaired without losing an object, and copies are whole or refused.
 
 use crate::reopen::{Process, block_on, experiment, id, opening, play};
+use codec::Digest;
 use run::backup::copy_run;
-use run::{Place, Repair, RunError, RunEvent, RunHead};
+use run::journal::JournalHead;
+use run::summary::Ended;
+use run::{Place, Repair, RunError, RunEvent, RunHead, Summary};
 use store::{Kind, Path, Store};
 
 /// A run with some commits, after which a process ended.
@@ -90,6 +93,41 @@ fn an_object_with_an_unknown_name_is_moved_out_of_the_way() {
         let (_, calm) = play(&experiment("synchronous"), vec![]).await;
         let mut process = Process::start(&store, &experiment("synchronous"), 9).await;
         assert_eq!(process.finish().await, calm);
+    });
+}
+
+/// As somebody leaves it who can write to the store: with a checksum that is right.
+#[test]
+fn a_summary_that_says_something_else_than_the_journal_is_damage_and_is_moved() {
+    block_on(async {
+        let (store, digest) = play(&experiment("synchronous"), vec![]).await;
+        let summary = Summary::newest(&store, &id()).await.unwrap().unwrap();
+        let path = Place::Summary(summary.journal.events).in_run(&id());
+        let other = |ended| Summary { ended, ..summary.clone() };
+        for forged in [
+            other(Ended::Finished("generation limit reached".to_owned(), Digest::of(b"another"))),
+            other(Ended::Cancelled),
+            Summary {
+                journal: JournalHead { last: Digest::of(b"another"), ..summary.journal },
+                ..summary.clone()
+            },
+            Summary { priority: 9, ..summary.clone() },
+        ] {
+            let is_seen_by_lists = forged.priority == summary.priority;
+            store.delete(&path).await.unwrap();
+            store.create_value(&path, Kind::Summary, &forged).await.unwrap();
+            if is_seen_by_lists {
+                let row = run::listing::row(&store, &id()).await.unwrap();
+                assert_eq!((row.state.as_str(), row.digest), ("damaged", None), "{forged:?}");
+            }
+            let repair = Repair::plan(&store, &id()).await.unwrap();
+            assert_eq!(repair.moved.iter().map(|(path, _)| path).collect::<Vec<_>>(), [&path], "{forged:?}");
+            repair.carry_out(&store, &opening(8)).await.unwrap();
+            assert!(!Repair::plan(&store, &id()).await.unwrap().is_needed());
+            let row = run::listing::row(&store, &id()).await.unwrap();
+            assert_eq!((row.state.as_str(), row.digest), ("finished", Some(digest.to_string())));
+            store.create_value(&path, Kind::Summary, &summary).await.unwrap();
+        }
     });
 }
 

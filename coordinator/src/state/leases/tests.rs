@@ -42,7 +42,7 @@ fn a_lease_runs_out_unless_it_is_renewed() {
     let mut leases = leases();
     let token = leases.grant(&work(0), "a", seconds(0));
     let lost = leases.grant(&work(1), "b", seconds(0));
-    assert!(leases.renew(&work(0), "a", token, 1, seconds(10)));
+    assert!(leases.renew(&work(0), identity("a"), token, 1, seconds(10)));
     let (worker, held) = ("b".to_owned(), seconds(15));
     let expected = Expired { work: work(1), worker, token: lost, held };
     assert_eq!(leases.expire(seconds(15)), [expected], "the other one was renewed");
@@ -56,7 +56,7 @@ fn a_worker_that_was_away_takes_its_lease_up_again() {
     let token = leases.grant(&work(0), "a", seconds(0));
     leases.expire(seconds(20));
     leases.grant(&work(0), "b", seconds(20));
-    assert!(leases.renew(&work(0), "a", token, 3, seconds(21)));
+    assert!(leases.renew(&work(0), identity("a"), token, 3, seconds(21)));
     assert_eq!(leases.count("r"), 2);
     let mut next = Leases::new(Terms::default(), 1000);
     assert!(next.renew(&work(0), "a", token, 3, seconds(0)), "and so does the next coordinator");
@@ -70,11 +70,11 @@ fn what_is_late_from_one_lease_does_not_touch_the_next() {
     leases.expire(seconds(20));
     let new = leases.grant(&work(0), "a", seconds(20));
     assert_ne!(old, new);
-    assert!(!leases.renew(&work(0), "a", old, 1, seconds(21)));
+    assert!(!leases.renew(&work(0), identity("a"), old, 1, seconds(21)));
     assert!(!leases.release(&work(0), "a", old));
     assert!(!leases.fail(&work(0), identity("a"), old, "it broke", seconds(21)));
     assert_eq!(leases.count("r"), 1);
-    assert!(leases.renew(&work(0), "a", new, 1, seconds(22)));
+    assert!(leases.renew(&work(0), identity("a"), new, 1, seconds(22)));
     assert!(!leases.release(&work(0), "b", new), "it is not its own");
     assert!(leases.release(&work(0), "a", new));
 }
@@ -92,17 +92,17 @@ fn long_work_keeps_its_lease_and_is_reported_once_when_it_stands_still() {
     let mut leases = leases();
     let token = leases.grant(&work(0), "a", seconds(0));
     for now in (0..100_000).step_by(14) {
-        assert!(leases.renew(&work(0), "a", token, now / 500, seconds(now)));
+        assert!(leases.renew(&work(0), identity("a"), token, now / 500, seconds(now)));
         assert_eq!((leases.expire(seconds(now + 13)), leases.find_stalled(seconds(now))), (vec![], vec![]));
     }
     for now in (100_000..110_000).step_by(14) {
-        assert!(leases.renew(&work(0), "a", token, 200, seconds(now)), "its worker is there");
+        assert!(leases.renew(&work(0), identity("a"), token, 200, seconds(now)), "its worker is there");
     }
     assert_eq!(leases.find_stalled(seconds(110_000)).len(), 1);
     assert_eq!(leases.find_stalled(seconds(110_001)), [], "once");
     assert_eq!(leases.stalled("r"), Some((&work(0), "a")));
     assert_eq!(leases.stalled("q"), None);
-    leases.renew(&work(0), "a", token, 201, seconds(110_002));
+    leases.renew(&work(0), identity("a"), token, 201, seconds(110_002));
     assert_eq!(leases.stalled("r"), None, "it goes on");
 }
 
@@ -110,10 +110,10 @@ fn long_work_keeps_its_lease_and_is_reported_once_when_it_stands_still() {
 fn what_usually_takes_long_may_stand_still_for_longer() {
     let mut leases = leases();
     leases.grant(&work(0), "a", seconds(0));
-    leases.complete(&work(0), seconds(600));
+    leases.complete(&work(0), identity("a"), seconds(600));
     let token = leases.grant(&work(1), "a", seconds(600));
     for now in (600..6600).step_by(10) {
-        assert!(leases.renew(&work(1), "a", token, 0, seconds(now)));
+        assert!(leases.renew(&work(1), identity("a"), token, 0, seconds(now)));
         assert_eq!(leases.find_stalled(seconds(now)), []);
     }
     assert_eq!(leases.find_stalled(seconds(6601)).len(), 1);
@@ -139,7 +139,7 @@ fn a_piece_is_not_repeated_within_twice_the_usual_time_of_its_run() {
     leases.grant(&work(0), "a", seconds(0));
     // Granted before it is known how long such pieces take.
     leases.grant(&work(1), "a", seconds(1));
-    leases.complete(&work(0), seconds(20));
+    leases.complete(&work(0), identity("a"), seconds(20));
     leases.grant(&work(2), "a", seconds(20));
     leases.grant(&other, "a", seconds(22));
     let mut hedge = |now| {
@@ -165,7 +165,7 @@ fn clients_that_only_renew_do_not_keep_a_piece_from_others() {
     let tokens = ["a", "b"].map(|worker| (worker, leases.grant(&work(0), worker, seconds(0))));
     for now in (10..=600).step_by(10) {
         for (worker, token) in tokens {
-            assert!(leases.renew(&work(0), worker, token, 7, seconds(now)));
+            assert!(leases.renew(&work(0), identity(worker), token, 7, seconds(now)));
         }
         leases.find_stalled(seconds(now));
         assert_eq!(waiting(&leases, "c", seconds(now)), None, "they may still get further");
@@ -175,7 +175,7 @@ fn clients_that_only_renew_do_not_keep_a_piece_from_others() {
     assert_eq!(waiting(&leases, "c", seconds(611)), Some(work(0)));
     let token = leases.grant(&work(0), "c", seconds(611));
     assert_eq!(waiting(&leases, "d", seconds(611)), None, "a worker tries");
-    assert!(leases.renew(&work(0), "c", token, 1, seconds(620)));
+    assert!(leases.renew(&work(0), identity("c"), token, 1, seconds(620)));
     assert_eq!(leases.count("r"), 3, "and those that renew keep their leases, as long as the work may take");
 }
 
@@ -185,7 +185,7 @@ fn clients_that_make_progress_up_do_not_keep_a_piece_from_idle_workers() {
     let tokens = ["a", "b"].map(|worker| (worker, leases.grant(&work(0), worker, seconds(0))));
     for now in (10..=600).step_by(10) {
         for (worker, token) in tokens {
-            assert!(leases.renew(&work(0), worker, token, now, seconds(now)));
+            assert!(leases.renew(&work(0), identity(worker), token, now, seconds(now)));
         }
     }
     assert_eq!(leases.find_stalled(seconds(601)), []);
@@ -336,11 +336,85 @@ fn a_worker_that_makes_up_pieces_has_no_more_than_a_worker_can() {
     let mut leases = leases();
     let piece = |first| Work { run: "r".to_owned(), piece: Piece::Cells { first, count: 1 } };
     let most = MOST_HELD as u32;
-    assert!((0..most).all(|first| leases.renew(&piece(first), "a", u64::from(first), 0, seconds(0))));
-    assert!(!leases.renew(&piece(most), "a", 0, 0, seconds(0)));
+    assert!((0..most).all(|first| leases.renew(
+        &piece(first),
+        identity("a"),
+        u64::from(first),
+        0,
+        seconds(0)
+    )));
+    assert!(!leases.renew(&piece(most), identity("a"), 0, 0, seconds(0)));
     assert!(!leases.knows(&piece(most)), "nothing of it is remembered");
-    assert!(leases.renew(&piece(0), "a", 0, 1, seconds(1)), "what it has it keeps");
-    assert!(leases.renew(&piece(most), "b", 0, 0, seconds(0)));
+    assert!(leases.renew(&piece(0), identity("a"), 0, 1, seconds(1)), "what it has it keeps");
+    assert!(leases.renew(&piece(most), identity("b"), 0, 0, seconds(0)));
+}
+
+#[test]
+fn one_principal_makes_up_no_more_pieces_under_many_ids_and_none_that_overlap() {
+    let mut leases = leases();
+    let piece = |first, count| Work { run: "r".to_owned(), piece: Piece::Cells { first, count } };
+    let mut adopted = 0;
+    for id in 0..100_u32 {
+        let worker = format!("mallory-{id}");
+        let mallory = WorkerIdentity { worker: &worker, principal: "mallory", joined: seconds(0) };
+        let all = (0..MOST_HELD as u32).map(|at| piece(id * MOST_HELD as u32 + at, 1));
+        adopted += all.filter(|work| leases.renew(work, mallory, 0, 0, seconds(0))).count();
+    }
+    assert_eq!(adopted, MOST_ADOPTED, "they are one caller");
+    let other = Work { run: "s".to_owned(), ..piece(10, 20) };
+    assert!(leases.renew(&other, identity("honest"), 1, 0, seconds(0)), "others do not suffer");
+    for (first, count, is_possible) in [
+        (0, 11, false),
+        (0, 10, true),
+        (29, 2, false),
+        (30, 2, true),
+        (12, 3, false),
+        (0, 64, false),
+        (12, 1, true),
+        (u32::MAX, 64, true),
+    ] {
+        let work = Work { run: "s".to_owned(), ..piece(first, count) };
+        let is_taken = leases.renew(&work, identity("honest"), 1, 0, seconds(0));
+        assert_eq!(is_taken, is_possible, "{first}, {count}");
+    }
+    assert!(leases.renew(&other, identity("second"), 2, 0, seconds(0)), "two may have the same");
+    leases.expire(seconds(100));
+    let mallory = WorkerIdentity { worker: "mallory", principal: "mallory", joined: seconds(0) };
+    assert!(leases.renew(&piece(0, 1), mallory, 0, 0, seconds(100)), "what has run out counts no more");
+}
+
+/// A worker that renews what it has been given and delivers nothing is no reason to wait longer for the next piece.
+#[test]
+fn what_others_do_after_a_worker_that_only_renews_takes_as_long_as_they_need() {
+    let mut leases = leases();
+    for round in 0..100 {
+        let start = seconds(100 * round);
+        let token = leases.grant(&work(0), "idle", start);
+        assert!(leases.renew(&work(0), identity("idle"), token, round, start + seconds(5)));
+        assert_eq!(leases.hedge("honest", start + seconds(9), |_| true), None);
+        let later = start + seconds(10);
+        assert_eq!(leases.hedge("honest", later, |_| true), Some(work(0)), "round {round}");
+        leases.grant(&work(0), "honest", later);
+        let outrun = leases.complete(&work(0), identity("honest"), later + seconds(1));
+        assert_eq!(outrun, ["idle"]);
+        assert_eq!(leases.usual("r"), seconds(1), "round {round}");
+    }
+}
+
+/// A worker that does what it is given, but delivers just before others would repeat it.
+#[test]
+fn one_principal_alone_does_not_say_how_long_pieces_take() {
+    let mut leases = leases();
+    let mut now = seconds(0);
+    for round in 0..100 {
+        let mallory = WorkerIdentity { worker: "slow", principal: "mallory", joined: seconds(0) };
+        leases.grant(&work(0), "slow", now);
+        leases.grant(&work(1), "honest", now);
+        assert_eq!(leases.complete(&work(1), identity("honest"), now + seconds(6)), [""; 0]);
+        now += seconds(10).max(2 * leases.usual("r"));
+        leases.complete(&work(0), mallory, now);
+        assert_eq!(leases.usual("r"), seconds(6), "round {round}");
+    }
 }
 
 #[test]
@@ -356,6 +430,6 @@ fn who_works_on_a_run_and_lacks_memory_for_a_piece_just_now_keeps_it_from_failin
         connected.push(mallory);
     }
     assert!(!is_poison(&leases, &connected), "it still works on another piece");
-    leases.complete(&work(1), seconds(0));
+    leases.complete(&work(1), identity("honest"), seconds(0));
     assert!(is_poison(&leases, &connected), "it could not do this one");
 }

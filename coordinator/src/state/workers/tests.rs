@@ -257,3 +257,21 @@ fn a_worker_that_fails_whatever_it_is_given_rests() {
     workers.note_success("a");
     assert!(!workers.is_resting("a", second));
 }
+
+#[test]
+fn what_one_principal_says_of_its_threads_does_not_decide_how_many_workers_are_wanted() {
+    let mut workers = Workers::default();
+    assert_eq!(workers.usual_threads(), 0);
+    for (worker, threads) in [("a", 8), ("b", 8), ("c", 4)] {
+        workers.join(worker, worker, (worker, "1"), threads, Duration::ZERO).unwrap();
+    }
+    for number in 0..9 {
+        let id = format!("mallory-{number}");
+        workers.join(&id, "mallory", (&id, "1"), u32::MAX, Duration::ZERO).unwrap();
+    }
+    assert_eq!(workers.usual_threads(), 8);
+    for worker in ["a", "b"] {
+        workers.quarantine(worker, worker, "it lies", Duration::ZERO);
+    }
+    assert_eq!(workers.usual_threads(), 4);
+}
