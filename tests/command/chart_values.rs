@@ -364,7 +364,7 @@ fn the_dashboard_knows_the_names_that_lead_to_it() {
     }
 }
 
-/// Policies see the port of the pod behind a Service: 5353 is that of the name service of OpenShift.
+/// Policies see the port of the pod behind a Service: some clusters have the name service at 5353.
 #[test]
 fn every_pod_whose_way_out_is_limited_reaches_the_name_service() {
     let s3 = "store.location=s3://bucket/x";

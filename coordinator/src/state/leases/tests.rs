@@ -59,7 +59,7 @@ fn a_worker_that_was_away_takes_its_lease_up_again() {
     assert!(leases.renew(&work(0), identity("a"), token, 3, seconds(21)));
     assert_eq!(leases.count("r"), 2);
     let mut next = Leases::new(Terms::default(), 1000);
-    assert!(next.renew(&work(0), "a", token, 3, seconds(0)), "and so does the next coordinator");
+    assert!(next.renew(&work(0), identity("a"), token, 3, seconds(0)), "and so does the next coordinator");
     assert!(next.release(&work(0), "a", token));
 }
 

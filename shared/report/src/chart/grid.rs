@@ -125,7 +125,7 @@ impl Grid<'_> {
     }
 
     fn labels(&self, canvas: &mut Canvas, (left, top): (f64, f64), (width, height): (f64, f64)) {
-        let (down, things) = self.down;
+        let things = self.down.1;
         let tall = height / things.max(1) as f64;
         let every = round_up((15.0 / tall).ceil() as usize);
         for thing in (0..things).step_by(every) {
@@ -257,7 +257,16 @@ mod tests {
     fn rows_that_stand_for_several_things_are_named_by_the_things() {
         let kinds = vec![("f0".to_owned(), "one".to_owned())];
         let (across, cells) = (("from", (0, 1000)), vec![vec![0; 200]; 200]);
-        let grid = Grid { name: "g", title: "t", description: "d", across, down: ("to", 1000), kinds, cells };
+        let grid = Grid {
+            name: "g",
+            title: "t",
+            description: "d",
+            across,
+            down: ("to", 1000),
+            edges: None,
+            kinds,
+            cells,
+        };
         let svg = grid.draw().svg;
         let labels = svg.split("<text ").filter(|text| text.contains("text-anchor=\"end\""));
         let label = |text: &str| text.split_once('>')?.1.split('<').next()?.parse::<u64>().ok();
