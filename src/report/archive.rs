@@ -101,7 +101,7 @@ fn map(own: &MapElites, axes: &[Axis], elites: &Elites) -> Option<Block> {
         title: "Best fitness in each cell",
         description: &format!("{} of {} cells are filled.", elites.len(), own.cells()),
         across: (name(1), (0, columns as u64)),
-        down: name(0),
+        down: (name(0), rows as u64),
         kinds: levels(low, high),
         cells: cells.collect(),
     };
