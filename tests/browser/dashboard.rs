@@ -289,8 +289,8 @@ fn resources(process: &Process) -> [u64; 2] {
 fn a_page_that_is_left_open_leaks_nothing_on_either_side() {
     let seconds = std::env::var("OPEN_SECONDS").map_or(10, |seconds| seconds.parse().unwrap());
     let place = Place::new();
-    // Large populations: a history of a thousand epochs in a second would fill the memory allowed below by itself.
-    place.write("night.toml", EXPERIMENT.replace("population = 400", "population = 4000"));
+    // As fast as the memory allowed below permits: a history of a thousand epochs in a second would fill it by itself.
+    place.write("night.toml", EXPERIMENT.replace("population = 400", "population = 1000"));
     let mut coordinator = start(&place, &["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
     let mut lines = BufReader::new(coordinator.0.stderr.take().unwrap()).lines();
     let url = said(&mut lines, "coordinator at ");
