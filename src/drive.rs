@@ -65,20 +65,25 @@ pub(crate) struct Driven {
 }
 
 impl Driven {
-    /// How long it was worked on in all: what is recorded, and not less than this time.
+    /// How long it was worked on in all: what is recorded, as reports show it. Of what was resumed not less than this time.
     pub(crate) fn total(&self) -> Duration {
-        self.elapsed.max(self.time)
+        if self.before == 0 && !self.elapsed.is_zero() { self.elapsed } else { self.elapsed.max(self.time) }
+    }
+
+    /// How long it was worked on this time.
+    pub(crate) fn session(&self) -> Duration {
+        if self.before == 0 { self.total() } else { self.time }
     }
 
     /// The same for people; if it was resumed, with the time since then.
     pub(crate) fn shown_time(&self) -> String {
-        let time = duration::show(self.time);
+        let time = duration::show(self.session());
         if self.before > 0 { format!("{} ({time} this time)", duration::show(self.total())) } else { time }
     }
 
     /// The time of a plan of cells, whose earlier time is not recorded.
     pub(crate) fn shown_session(&self) -> String {
-        let time = duration::show(self.time);
+        let time = duration::show(self.session());
         if self.before > 0 { format!("{time} this time") } else { format!("in {time}") }
     }
 }

@@ -13,7 +13,7 @@ use run::FinishedRun;
 pub(crate) fn print(finished: &FinishedRun, driven: &Driven, how: &How) -> Result<(), Failure> {
     let FinishedRun { experiment, end, digest, .. } = finished;
     let Standing { generation: generations, evaluations, .. } = finished.standing();
-    let seconds = driven.time.as_secs_f64();
+    let seconds = driven.session().as_secs_f64();
     let this_time = evaluations.saturating_sub(driven.before);
     let rate = if seconds > 0.0 { this_time as f64 / seconds } else { 0.0 };
     let (island, champion) = finished.best()?;

@@ -58,7 +58,7 @@ fn report(run: &RunId, plan: &Sweep, results: &[Evolved], how: &How) -> Result<O
 }
 
 fn print_json(run: &RunId, plan: &Sweep, results: &[Evolved], digest: &Digest, driven: &Driven) {
-    let session = driven.time.as_secs_f64();
+    let session = driven.session().as_secs_f64();
     let evaluations: u64 = results.iter().map(|result| result.evaluations).sum();
     let best = results.iter().map(|result| result.best).fold(f64::NEG_INFINITY, f64::max);
     let cells: Vec<serde_json::Value> = results

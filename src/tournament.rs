@@ -262,7 +262,7 @@ impl PlayedTournament {
         if how.json {
             let mut object = self.object();
             object["seconds"] = json!(driven.total().as_secs_f64());
-            object["session_seconds"] = json!(driven.time.as_secs_f64());
+            object["session_seconds"] = json!(driven.session().as_secs_f64());
             out!("{object}");
             return ExitCode::SUCCESS;
         }

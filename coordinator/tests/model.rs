@@ -710,6 +710,13 @@ fn a_part_whose_creation_was_cut_short_is_no_damage() {
 }
 
 #[test]
+fn a_part_that_two_coordinators_open_at_once_is_opened_by_the_later_one() {
+    LazyLock::force(&DIGESTS);
+    let ops = [Op::Restart, Op::Restart, Op::Fresh(4), Op::TakeOver, Op::Wait(0)];
+    run(16_661_946_861_040_586_349, &ops).unwrap();
+}
+
+#[test]
 fn every_sequence_comes_to_its_end() {
     let cases = std::env::var("ATOLL_MODEL_CASES").map_or(2000, |cases| cases.parse().unwrap());
     LazyLock::force(&DIGESTS);

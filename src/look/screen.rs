@@ -92,8 +92,7 @@ pub(super) fn draw(model: &Model, (width, height): (usize, usize)) -> Vec<String
 fn headline(model: &Model) -> String {
     let row = &model.view.row;
     let best = row.best.map_or("–".to_owned(), number);
-    let rest =
-        row.remaining_milliseconds.map_or(String::new(), |rest| format!(", about {} left", time(rest)));
+    let rest = row.rest().map_or(String::new(), |rest| format!(", {rest}"));
     // The time of a study is that of its parts.
     let elapsed = match row.elapsed_milliseconds {
         0 => String::new(),

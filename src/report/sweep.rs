@@ -13,8 +13,8 @@ use report::sweep::{Axis, Cell};
 use report::text::number;
 use report::{Block, Gallery, Section, Step};
 use run::RunId;
-use run::history;
 use run::jobs::StoredJobs;
+use run::{history, listing};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use store::Store;
@@ -23,7 +23,7 @@ use store::Store;
 const SHOWN: usize = 12;
 
 pub(super) async fn report(store: &Store, run: &RunId, plan: &Sweep, flag: &str) -> Result<Report, Failure> {
-    let (cells, damage) = read_cells(store, run, plan).await?;
+    let (cells, damage, state) = read_cells(store, run, plan).await?;
     let is_final = cells.len() == plan.len() as usize;
     let digest = digest(plan, &cells);
     let sweep = report::sweep::Sweep {
@@ -45,7 +45,7 @@ pub(super) async fn report(store: &Store, run: &RunId, plan: &Sweep, flag: &str)
     };
     let document = report::sweep::document(&sweep, shown(plan, &cells, is_final), made());
     let files = vec![("experiment.toml".to_owned(), sweep.config.clone())];
-    Ok(Report { object: object(&sweep), files, is_final, document })
+    Ok(Report { object: object(&sweep, &state), files, is_final, document })
 }
 
 /// The digest of a sweep whose cells are all there.
@@ -62,13 +62,14 @@ async fn read_cells(
     store: &Store,
     run: &RunId,
     plan: &Sweep,
-) -> Result<(BTreeMap<u32, Evolved>, Vec<String>), Failure> {
+) -> Result<(BTreeMap<u32, Evolved>, Vec<String>, String), Failure> {
     let stored = StoredJobs::read(store, run, CellPlan::Sweep(Box::new(plan.clone()))).await?;
     let evolved = stored.progress.done().iter().filter_map(|(number, result)| match result {
         CellResult::Evolved(evolved) => Some((*number, evolved.clone())),
         CellResult::Played(_) => None,
     });
-    Ok((evolved.collect(), stored.damage.iter().map(ToString::to_string).collect()))
+    let state = listing::state(store, run, &stored.recorded.status).0;
+    Ok((evolved.collect(), stored.damage.iter().map(ToString::to_string).collect(), state))
 }
 
 fn axis((keys, values): (Vec<String>, Vec<Value>)) -> Axis {
@@ -163,13 +164,13 @@ fn is_same_game(one: &Maze, other: &Maze) -> bool {
     game(one) == game(other) && one.goal == other.goal
 }
 
-fn object(sweep: &report::sweep::Sweep) -> Value {
+fn object(sweep: &report::sweep::Sweep, state: &str) -> Value {
     let cells = || sweep.points.iter().flatten();
     let best = cells().map(|cell| cell.best).fold(f64::NEG_INFINITY, f64::max);
     let state = match &sweep.digest {
         _ if !sweep.damage.is_empty() => "damaged",
         Some(_) => "finished",
-        None => "unfinished",
+        None => state,
     };
     serde_json::json!({
         "run": sweep.id, "problem": sweep.problem, "digest": sweep.digest,

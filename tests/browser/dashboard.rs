@@ -289,8 +289,8 @@ fn resources(process: &Process) -> [u64; 2] {
 fn a_page_that_is_left_open_leaks_nothing_on_either_side() {
     let seconds = std::env::var("OPEN_SECONDS").map_or(10, |seconds| seconds.parse().unwrap());
     let place = Place::new();
-    // Large populations: a history of a thousand epochs in a second would fill the memory allowed below by itself.
-    place.write("night.toml", EXPERIMENT.replace("population = 400", "population = 4000"));
+    // As fast as the memory allowed below permits: a history of a thousand epochs in a second would fill it by itself.
+    place.write("night.toml", EXPERIMENT.replace("population = 400", "population = 1000"));
     let mut coordinator = start(&place, &["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
     let mut lines = BufReader::new(coordinator.0.stderr.take().unwrap()).lines();
     let url = said(&mut lines, "coordinator at ");
@@ -303,6 +303,8 @@ fn a_page_that_is_left_open_leaks_nothing_on_either_side() {
     until(&mut page, "the history", "document.querySelector('#fitness') !== null");
     page.evaluate("{ window.readings = 0; document.addEventListener('replacing', () => readings++); }");
     until(&mut page, "three readings", "readings >= 3");
+    let generation = || place.json(&["runs", "--coordinator", &url, "--json"])[0]["generations"].clone();
+    let from = generation();
     let (held, resources_before, start) = (page.held(), resources(&coordinator), Instant::now());
     let readings = page.evaluate("readings").as_u64().unwrap();
     // What a page shows grows with its run, but by far less than what was thrown away.
@@ -314,7 +316,9 @@ fn a_page_that_is_left_open_leaks_nothing_on_either_side() {
     }
     let (now, resources_now) = (page.held(), resources(&coordinator));
     println!(
-        "{seconds} s: heap, nodes, listeners {held:?} to {now:?}; files, kB {resources_before:?} to {resources_now:?}"
+        "{seconds} s: heap, nodes, listeners {held:?} to {now:?}; files, kB {resources_before:?} to {resources_now:?}; \
+         generations {from} to {}",
+        generation()
     );
     assert!(now[0] < held[0] + (4 << 20), "heap: {held:?} to {now:?}");
     assert!(now[1] < 2 * held[1] + 2000 && now[2] < held[2] + 50, "nodes, listeners: {held:?} to {now:?}");
@@ -390,6 +394,7 @@ fn a_store_is_shown_and_its_champion_is_played_by_clicks() {
     );
     page.evaluate("document.querySelector('[data-do=undo]').click()");
     until(&mut page, "an empty game", "shown.played.length === 0 && isMine()");
+    what_holds_within_a_game(&mut page);
     let mut outcome = String::new();
     for _ in 0..5 {
         outcome = page.evaluate(PLAY).as_str().unwrap().to_owned();
@@ -430,6 +435,37 @@ fn a_store_is_shown_and_its_champion_is_played_by_clicks() {
             std::fs::write(file, page.photograph(2000)).unwrap();
         }
     }
+}
+
+/// The side is that of the game, a resignation is taken back alone, and captures that end on the same square are told apart.
+fn what_holds_within_a_game(page: &mut Page<'_>) {
+    let click = |at: &str| format!("document.querySelector(\"{at}\").click()");
+    page.evaluate("document.querySelector('[name=side]').value = 'white'");
+    page.evaluate("{ const { squares } = shown.legal[0]; for (const at of squares) document.querySelector(`[data-at='${at}']`).click(); }");
+    until(page, "a reply to black", "shown.played.length === 2 && shown.side === 'black' && isMine()");
+    page.evaluate("document.querySelector('[name=side]').value = 'black'");
+    page.evaluate(&click("[data-do=resign]"));
+    until(page, "a game that is lost", "shown.outcome !== null && !busy");
+    page.evaluate(&click("[data-do=undo]"));
+    until(page, "a game that goes on", "shown.outcome === null && isMine()");
+    assert_eq!(page.evaluate("shown.played.length"), 2);
+    page.evaluate(
+        "{ document.querySelector('#pdn-text').value = '[FEN \"B:W14,15,22,23:BK10\"] *'; \
+         document.querySelector('#pdn').requestSubmit(); }",
+    );
+    until(page, "two captures", "shown.legal.length === 2 && isMine()");
+    page.evaluate(&click("[data-at='10']"));
+    assert_eq!(
+        page.evaluate("[...document.querySelectorAll('.can')].map((at) => at.dataset.at).join()"),
+        "17,19"
+    );
+    page.evaluate(&click("[data-at='10']"));
+    let told = "document.querySelector('#told.bad')?.textContent.includes('click each square') && chosen.join() === '10'";
+    assert_eq!(page.evaluate(told), true);
+    page.evaluate("for (const at of [17, 26, 19, 10]) document.querySelector(`[data-at='${at}']`).click()");
+    until(page, "a capture", "shown.played.join() === '10x17x26x19x10'");
+    page.evaluate("document.querySelector('#game').requestSubmit()");
+    until(page, "a new game", "shown.played.length === 0 && isMine()");
 }
 
 /// Pictures for people who look at the pages: `ATOLL_PICTURES` names the folder.

@@ -389,3 +389,45 @@ fn a_local_run_is_watched_without_a_coordinator() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("loopback"), "{}", text(&refused.stderr));
 }
+
+/// A page of a local run has the button that its advice names: `atoll pause` would need a coordinator.
+#[test]
+fn a_local_run_that_is_paused_on_its_page_is_resumed_there() {
+    let folder = Folder::new();
+    let file = folder.file("shown.toml", &EXPERIMENT.replace("generations = 200", "generations = 1000000"));
+    let mut command = atoll();
+    command.args(["run", &file, "--dashboard"]).current_dir(folder.path());
+    let mut running = Running(command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
+    let mut lines = BufReader::new(running.0.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut after =
+        |words: &str| lines.find_map(|line| line.strip_prefix(words).map(str::to_owned)).expect("the words");
+    let address = after("dashboard at http://").trim_end_matches('/').to_owned();
+    let run = after("run ").split(' ').next().unwrap().to_owned();
+    for (action, state) in [("pause", "paused"), ("resume", "running")] {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let head =
+            "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close";
+        write!(stream, "POST /api/v1/runs/{run}/{action} HTTP/1.1\r\n{head}\r\n\r\n{{}}").unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+        wait_until(state, || api(&address, &format!("runs/{run}"))["row"]["state"] == state);
+        if state == "paused" {
+            let shown = api(&address, &format!("runs/{run}"))["why"]["advice"].as_str().unwrap().to_owned();
+            let explained = text(&folder.atoll(&["explain", &run]).stdout);
+            for advice in [shown, explained] {
+                assert!(advice.contains("Resume it on the dashboard"), "{advice}");
+            }
+        }
+    }
+}
+
+/// A process that ends with its test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -303,7 +303,7 @@ fn a_run_is_watched_until_it_ends_and_opened_in_a_browser() {
     watching.wait_for("watching");
     let page = place.path().join("page/report.html");
     let first = std::fs::read_to_string(&page).unwrap();
-    assert!(first.contains("http-equiv=\"refresh\"") && first.contains("The run is unfinished"));
+    assert!(first.contains("http-equiv=\"refresh\"") && first.contains("The run is running"));
     until("the browser was asked", || place.path().join("opened").is_file());
     assert_eq!(read(&place, "opened").trim(), "page/report.html");
     run.signal("INT");

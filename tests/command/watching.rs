@@ -110,8 +110,8 @@ fn a_stopped_run_stands_alike_wherever_it_is_shown() {
     }
     assert!(listed["best_fitness"].is_number(), "{listed}");
     assert_eq!(watched["evaluations"], reported["evaluations"]);
-    for state in [&listed["state"], &watched["state"], &place.json(&["verify", "latest", "--json"])["state"]]
-    {
+    let verified = place.json(&["verify", "latest", "--json"]);
+    for state in [&listed, &watched, &reported, &verified].map(|found| &found["state"]) {
         assert_eq!(state, "stopped");
     }
     let explained = place.run(&["explain", "latest"]);

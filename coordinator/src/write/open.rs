@@ -159,22 +159,44 @@ impl Opener {
             OpenRequest::Submit(Submission { plan, files, priority, fresh }) => {
                 let id = self.free_id(&plan, fresh).await?;
                 self.create(&id, &plan, &files, None).await?;
-                self.read(&id, self.asked(priority), now).await
+                self.read_after_predecessor(&id, self.asked(priority), now).await
             }
             OpenRequest::Part { id, plan, files, guests, priority, .. } => {
                 self.create(&id, &plan, &files, guests).await?;
-                self.read(&id, self.asked(Some(priority)), now).await
+                self.read_after_predecessor(&id, self.asked(Some(priority)), now).await
             }
-            OpenRequest::List { id } => self.read(&id, Why::Start, now).await,
+            OpenRequest::List { id } => self.read_after_predecessor(&id, Why::Start, now).await,
             OpenRequest::Again { id, priority, extend } => {
                 if extend.is_some()
                     && let Some(study) = self.study_of(&id).await?
                 {
                     return Err(Rejection::part_of(&id.to_string(), &study));
                 }
-                self.read(&id, Why::Asked { priority, extend }, now).await
+                self.read_after_predecessor(&id, Why::Asked { priority, extend }, now).await
             }
         }
+    }
+
+    /// Reads a run that the coordinator before this one, which has not noticed yet that it was succeeded, may be opening too:
+    /// it opens no other run after this one.
+    async fn read_after_predecessor(
+        &self,
+        id: &RunId,
+        why: Why,
+        now: Moment,
+    ) -> Result<OpenedRun, Rejection> {
+        for _ in 0..TRIES {
+            match self.read(id, why.clone(), now).await {
+                Err(Rejection::Keep(RunError::Write(error)))
+                    if error.is_fenced() && self.claim.is_some() && !is_lost(self.claim.as_ref()).await =>
+                {
+                    tracing::info!(run = %id, %error, "another coordinator was opening it; trying again");
+                    tokio::time::sleep(AGAIN).await;
+                }
+                read => return read,
+            }
+        }
+        self.read(id, why, now).await
     }
 
     /// What an operator or a study asks for. A single command has no priorities, and changes none.

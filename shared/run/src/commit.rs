@@ -71,9 +71,13 @@ impl WriteError {
     pub fn is_of_another(&self) -> bool {
         match self {
             Self::Store(error) | Self::Journal(JournalError::Store(error)) => error.is_missing(),
-            Self::Journal(JournalError::Fenced { .. }) => true,
-            _ => false,
+            error => error.is_fenced(),
         }
+    }
+
+    /// Whether another coordinator has written the event that was to be written here.
+    pub fn is_fenced(&self) -> bool {
+        matches!(self, Self::Journal(JournalError::Fenced { .. }))
     }
 }
 
