@@ -238,11 +238,11 @@ fn what_is_typed_stays(page: &mut Page<'_>) {
 fn what_is_half_filled_is_shown_by_its_coordinator() {
     let (place, axe) = (Place::new(), axe());
     let many =
-        crate::SWEEP.replace("repeats = 2", "repeats = 40").replace("generations = 5", "generations = 200");
+        crate::SWEEP.replace("repeats = 2", "repeats = 400").replace("generations = 5", "generations = 200");
     place.write("sweep.toml", many);
     place.write(
         "tournament.toml",
-        crate::TOURNAMENT.replace("openings = 26", "openings = 156").replace("depth = 2", "depth = 5"),
+        crate::TOURNAMENT.replace("openings = 26", "openings = 156").replace("depth = 2", "depth = 7"),
     );
     let mut coordinator = start(&place, &["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
     let mut lines = BufReader::new(coordinator.0.stderr.take().unwrap()).lines();

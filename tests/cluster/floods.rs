@@ -25,13 +25,14 @@ const HELD: usize = 600;
 enum Flood {
     Streams,
     Connections,
-    Joins,
     Renewals,
+    Joins,
     Http,
 }
 
 impl Flood {
-    const ALL: [Self; 5] = [Self::Streams, Self::Connections, Self::Joins, Self::Renewals, Self::Http];
+    /// Those that join come after the one that must have a place.
+    const ALL: [Self; 5] = [Self::Streams, Self::Connections, Self::Renewals, Self::Joins, Self::Http];
 
     /// Floods until it is dropped.
     async fn run(self, address: &str, http: &str) {
