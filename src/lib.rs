@@ -181,7 +181,7 @@ pub fn main() -> ExitCode {
     if let Some(folder) = std::env::var_os("ATOLL_ENDGAME")
         && !matches!(command, Command::Worker(_) | Command::Batch(_))
     {
-        checkers::Database::look_in(folder.as_ref());
+        ::checkers::Database::look_in(folder.as_ref());
     }
     if let Command::Batch(batch) = command {
         Arguments { command } =
