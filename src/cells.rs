@@ -29,12 +29,16 @@ pub(crate) async fn stored(store: &Store, run: &RunId) -> Result<Option<CellPlan
     Ok(plan(store, run).await?.and_then(CellPlan::of))
 }
 
-/// Checks that the workers of this machine have the engines of a plan: they would wait for others that have them.
+/// Checks that the workers of this machine have the engines of a plan, and the endgame database of an experiment: they would
+/// wait for others that have them.
 pub(crate) fn check_engines(plan: &Plan, engines: &BTreeMap<String, EngineCommand>) -> Result<(), Failure> {
     let games = match plan {
         Plan::Tournament(games) => Some(games.as_ref()),
         Plan::Study(study) => study.tournament.as_ref(),
-        Plan::Single(_) | Plan::Sweep(_) => None,
+        Plan::Single(experiment) => {
+            return experiment.evolver().missing().map_or(Ok(()), |missing| Err(Failure::Config(missing)));
+        }
+        Plan::Sweep(_) => None,
     };
     let checked = games.map_or(Ok(()), |games| games.check_engines(engines));
     checked.map_err(|error| Failure::Config(error.to_string()))

@@ -177,6 +177,12 @@ pub fn main() -> ExitCode {
     let matches = examples::added(Arguments::command()).try_get_matches();
     let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
     let Arguments { mut command } = arguments.unwrap_or_else(|error| misused(&error));
+    // A worker's own settings name the folder, which the same variable may do.
+    if let Some(folder) = std::env::var_os("ATOLL_ENDGAME")
+        && !matches!(command, Command::Worker(_) | Command::Batch(_))
+    {
+        ::checkers::Database::look_in(folder.as_ref());
+    }
     if let Command::Batch(batch) = command {
         Arguments { command } =
             Arguments::try_parse_from(batch.command_line()).unwrap_or_else(|error| misused(&error));

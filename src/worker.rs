@@ -10,6 +10,7 @@ use crate::settings::{Settings, SettingsArguments};
 use crate::signals::Signals;
 use crate::termination::{self, TerminationArguments};
 use crate::worker_metrics::Measured;
+use checkers::{Database, EndgameError};
 use proto::calls::WorkerCalls;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -53,6 +54,9 @@ pub(crate) struct Arguments {
     /// File that defines how to start the engines of tournaments
     #[arg(long, value_name = "FILE")]
     engines: Option<String>,
+    /// Folder of the endgame database for experiments that ask for more than 4 pieces
+    #[arg(long, value_name = "DIR")]
+    endgame: Option<String>,
     /// CA certificate of the coordinator, for https://
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<String>,
@@ -86,6 +90,7 @@ struct Keys {
     cache_mib: Option<u32>,
     memory_mib: Option<u32>,
     engines: Option<String>,
+    endgame: Option<String>,
     tls_ca: Option<String>,
     tls_cert: Option<String>,
     tls_key: Option<String>,
@@ -96,7 +101,7 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 16] = [
+const DEFAULTS: [(&str, &str); 17] = [
     ("coordinator", crate::remote::DEFAULT),
     ("name", ""),
     ("threads", "0"),
@@ -105,6 +110,7 @@ const DEFAULTS: [(&str, &str); 16] = [
     ("cache_mib", "256"),
     ("memory_mib", "0"),
     ("engines", ""),
+    ("endgame", ""),
     ("tls_ca", ""),
     ("tls_cert", ""),
     ("tls_key", ""),
@@ -125,6 +131,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ("http", arguments.http),
         ("memory_mib", arguments.memory_mib),
         ("engines", arguments.engines),
+        ("endgame", arguments.endgame),
         ("tls_ca", arguments.tls_ca),
         ("tls_cert", arguments.tls_cert),
         ("tls_key", arguments.tls_key),
@@ -333,7 +340,7 @@ fn config(settings: &Settings, look: ConnectionProbe) -> Result<Config, Failure>
     let id = format!("{:016x}{:016x}", rand::random::<u64>(), rand::random::<u64>());
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let identity = Identity { id, name, version, give_up_after, seed: rand::random(), look: Some(look) };
-    let memory_bytes = memory(settings)?;
+    let memory_bytes = memory(settings)?.saturating_sub(endgames(settings)?);
     let mebibytes: u64 = settings.parsed("cache_mib", "a number of mebibytes")?;
     // The cache must not crowd out the work.
     let cache_bytes = mebibytes.saturating_mul(1 << 20).min(memory_bytes / 4) as usize;
@@ -342,6 +349,31 @@ fn config(settings: &Settings, look: ConnectionProbe) -> Result<Config, Failure>
     let engines = engines::read((!engines.is_empty()).then(|| Path::new(&engines)));
     let engines = engines.map_err(|failure| settings.bad("engines", &failure.to_string()))?;
     Ok(Config { identity, cache_bytes, undurable_bytes, memory_bytes, engines })
+}
+
+/// Opens the endgame database of the named folder, the largest of those that are not computed in seconds; returns the memory
+/// that it takes beside all work.
+fn endgames(settings: &Settings) -> Result<u64, Failure> {
+    let folder = settings.text("endgame")?;
+    if folder.is_empty() {
+        return Ok(0);
+    }
+    Database::look_in(Path::new(&folder));
+    if !Path::new(&folder).is_dir() {
+        return Err(settings.bad("endgame", &format!("expected a folder, found none at {folder}")));
+    }
+    let opened = match Database::shared(Database::MOST_PIECES) {
+        Err(EndgameError::Missing { .. }) => {
+            Database::open(Path::new(&folder), Database::COMPUTED).map(Arc::new)
+        }
+        opened => opened,
+    };
+    match opened {
+        Ok(database) => Ok(database.bytes()),
+        // It may hold smaller ones for other commands.
+        Err(EndgameError::Missing { .. }) => Ok(0),
+        Err(error) => Err(settings.bad("endgame", &error.to_string())),
+    }
 }
 
 /// Three quarters of the available memory: a process needs memory beside its work.

@@ -131,20 +131,27 @@ fn what_is_submitted_while_a_batch_ends_is_done_first() {
 
 #[test]
 fn a_failed_run_is_4_for_everybody() {
-    let folder = Folder::new();
-    // No worker has the engine, so that every one of them fails.
-    let plan = "name = \"engines\"\n[tournament]\nformat = \"gauntlet\"\nopenings = 1\ndepth = 1\n\
-                [[tournament.players]]\nname = \"gambler\"\nplayer = \"random\"\n\
-                [[tournament.players]]\nname = \"other\"\nengine = \"absent\"\n";
-    let file = folder.file("engines.toml", plan);
-    let mut coordinator = folder.coordinator(&job(&file));
-    let mut workers = [0; 3].map(|_| coordinator.worker(&[&log_of(&folder, "worker.end")]));
-    assert_eq!(coordinator.process.ended(), Some(4));
-    for worker in &mut workers {
-        assert_eq!(worker.ended(), Some(4));
-    }
-    for name in ["worker.end", "coordinator.end"] {
-        assert!(message(&folder, name).contains("absent"), "{}", message(&folder, name));
+    // No worker has the engine or the endgame database, so that every one of them fails.
+    let engine = "name = \"engines\"\n[tournament]\nformat = \"gauntlet\"\nopenings = 1\ndepth = 1\n\
+                  [[tournament.players]]\nname = \"gambler\"\nplayer = \"random\"\n\
+                  [[tournament.players]]\nname = \"other\"\nengine = \"absent\"\n";
+    let database = format!(
+        "name = \"six\"\n[problem]\nkind = \"checkers\"\nendgame = {{ pieces = 6, digest = \"{}\" }}\n\
+         [algorithm]\nkind = \"es\"\n[budget]\ngenerations = 1\n",
+        "0".repeat(64)
+    );
+    for (plan, reason) in [(engine, "absent"), (&database, "endgame database of 6 pieces")] {
+        let folder = Folder::new();
+        let file = folder.file("plan.toml", plan);
+        let mut coordinator = folder.coordinator(&job(&file));
+        let mut workers = [0; 3].map(|_| coordinator.worker(&[&log_of(&folder, "worker.end")]));
+        assert_eq!(coordinator.process.ended(), Some(4), "{reason}");
+        for worker in &mut workers {
+            assert_eq!(worker.ended(), Some(4), "{reason}");
+        }
+        for name in ["worker.end", "coordinator.end"] {
+            assert!(message(&folder, name).contains(reason), "{}", message(&folder, name));
+        }
     }
 }
 

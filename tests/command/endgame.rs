@@ -79,3 +79,42 @@ fn what_cannot_be_is_refused() {
     place.write("file", "");
     place.run(&["endgame", "build", "--pieces", "2", "--dir", "file"]).expect_error(1, &["file"]);
 }
+
+/// A file that is never sent: who does not have it computes nothing, and says which one it is.
+#[test]
+fn an_experiment_with_six_pieces_needs_a_folder_that_holds_them() {
+    let place = Place::new();
+    let digest = "0".repeat(64);
+    let six = |keys: &str| {
+        format!(
+            "name = \"six\"\n[problem]\nkind = \"checkers\"\ndepth = 1\ngames = 1\n{keys}\n[algorithm]\nkind = \"es\"\n\
+             parents = 2\noffspring = 2\n[islands]\ncount = 1\n[budget]\ngenerations = 1\n"
+        )
+    };
+    place.write("vague.toml", six("endgame = { pieces = 6 }"));
+    let vague = place.run(&["check", "--no-trial", "vague.toml"]);
+    vague.expect_error(78, &["problem.endgame.digest", "atoll endgame build --pieces 6"]);
+    place.write(
+        "six.toml",
+        six(&format!("endgame = {{ pieces = 6, digest = \"{digest}\" }}\nadjudicate = 6")),
+    );
+    place.run(&["check", "--no-trial", "six.toml"]).expect(0);
+    for run in [&["run", "six.toml"][..], &["run", "six.toml", "--workers", "1"]] {
+        place.run(run).expect_error(78, &["6 pieces", "ATOLL_ENDGAME"]);
+    }
+    std::fs::create_dir(place.path().join("empty")).expect("a folder");
+    let named = crate::support::finish(place.command(&["run", "six.toml"]).env("ATOLL_ENDGAME", "empty"));
+    named.expect_error(78, &["empty", "build it with `atoll endgame build --pieces 6`"]);
+    // A worker may be told of a folder that holds nothing yet, but not of none.
+    let worker = place.run(&[
+        "worker",
+        "--endgame",
+        "absent",
+        "--coordinator",
+        "http://127.0.0.1:1",
+        "--print-config",
+    ]);
+    worker.expect_error(78, &["endgame (flag --endgame)", "absent"]);
+    let prints = ["worker", "--endgame", "empty", "--coordinator", "http://127.0.0.1:1", "--print-config"];
+    place.run(&prints).expect(0);
+}

@@ -171,12 +171,14 @@ def kept(atoll, name, part, is_whole, compute):
     return found
 
 
-def write(atoll, name, lines, is_whole):
-    """A whole protocol becomes evidence; a part of one stays in its store."""
+def write(atoll, name, lines, is_whole, is_last=True):
+    """A whole protocol becomes evidence; a part of one stays in its store. What is not the last word is not printed."""
     path = f"docs/evidence/{name}.md" if is_whole else f"{atoll.store}/part.md"
     with open(f"{path}.tmp", "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
     os.replace(f"{path}.tmp", path)
+    if not is_last:
+        return
     print("\n".join(lines))
     if not is_whole:
         print(f"not the whole protocol: written to {path}, no evidence", file=sys.stderr)

@@ -91,7 +91,13 @@ enum Parsed {
 impl Parsed {
     fn of(run: &str, text: &str) -> Result<Self, SupplyError> {
         match experiment::parse(run, text, None).map_err(wrong)? {
-            Plan::Single(experiment) => Ok(Self::Evolution(Arc::new(Evolution::new(&experiment)))),
+            Plan::Single(experiment) => {
+                let evolution = Evolution::new(&experiment);
+                match evolution.evolver.missing() {
+                    Some(missing) => Err(SupplyError::Missing(missing)),
+                    None => Ok(Self::Evolution(Arc::new(evolution))),
+                }
+            }
             plan => {
                 let plan = CellPlan::of(plan).map(Self::Cells);
                 plan.ok_or_else(|| wrong("expected an experiment, a sweep or a tournament"))

@@ -57,6 +57,8 @@ pub struct Database {
     pieces: u32,
     /// By [`PieceCounts::place`]; those that the database does not hold are vacant.
     shelves: Vec<Option<Shelf>>,
+    /// Computed when it is first requested: of 6 pieces that takes a second.
+    digest: OnceLock<String>,
 }
 
 /// A slice, with what makes it useful.
@@ -72,12 +74,14 @@ impl Database {
 
     /// A database that knows of no pieces at all.
     fn empty() -> Self {
-        Self { pieces: 0, shelves: (0..PieceCounts::PLACES).map(|_| None).collect() }
+        let shelves = (0..PieceCounts::PLACES).map(|_| None).collect();
+        Self { pieces: 0, shelves, digest: OnceLock::new() }
     }
 
     fn insert(&mut self, index: Arc<Index>, slice: Slice) {
         let place = index.material().place();
         self.shelves[place] = Some(Shelf { index, slice, guide: OnceLock::new() });
+        self.digest = OnceLock::new();
     }
 
     fn shelf(&self, material: PieceCounts) -> Option<&Shelf> {
@@ -143,7 +147,11 @@ impl Database {
     }
 
     /// Names the contents: two databases with the same digest give the same answers.
-    pub fn digest(&self) -> String {
+    pub fn digest(&self) -> &str {
+        self.digest.get_or_init(|| self.computed_digest())
+    }
+
+    fn computed_digest(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         for material in PieceCounts::up_to(self.pieces) {
             if let Some(shelf) = self.shelf(material) {

@@ -21,7 +21,7 @@ pub struct DrawRules {
     pub quiet_plies: Option<u32>,
     /// Plies of the whole game: every game ends.
     pub max_plies: u32,
-    /// Pieces with which the endgame database says who has won, 2 to [`Database::ON_DEMAND`]; 0 for never.
+    /// Pieces with which the endgame database says who has won, 2 to [`Database::MOST_PIECES`]; 0 for never.
     pub adjudicate: u32,
 }
 

@@ -211,7 +211,8 @@ fn a_build_goes_on_where_it_was_stopped() {
 fn threads_make_no_difference() {
     let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let many = rayon::ThreadPoolBuilder::new().num_threads(7).build().unwrap();
-    let digest = |pool: &rayon::ThreadPool| pool.install(|| Database::compute(3).unwrap().digest());
+    let digest =
+        |pool: &rayon::ThreadPool| pool.install(|| Database::compute(3).unwrap().digest().to_owned());
     assert_eq!(digest(&alone), digest(&many));
 }
 

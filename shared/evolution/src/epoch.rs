@@ -120,6 +120,9 @@ pub enum EpochError {
         /// What was expected.
         expected: &'static str,
     },
+    /// Something that the problem needs is not on this machine.
+    #[error("{0}")]
+    Missing(String),
     /// An island that does not exist.
     #[error("expected an island from 0 to {last}, found `{island}`")]
     Island {
@@ -159,6 +162,9 @@ pub trait Evolver: Send + Sync {
 
     /// What experiments all have in common.
     fn setting(&self) -> &Setting;
+
+    /// What this machine lacks to compute any epoch.
+    fn missing(&self) -> Option<String>;
 
     /// About how long one evaluation takes.
     fn cost(&self) -> Cost;
@@ -214,6 +220,11 @@ impl<P: Problem> World<P> {
     /// The problem in this setting.
     pub fn new(problem: P, setting: Setting) -> Self {
         Self { problem, setting }
+    }
+
+    /// Nothing is computed without what the problem needs: that would be another result.
+    fn ready(&self) -> Result<(), EpochError> {
+        self.problem.missing().map_or(Ok(()), |missing| Err(EpochError::Missing(missing)))
     }
 
     fn island(&self, task: &EpochTask, state: IslandState<P::Gene>) -> Result<Island<'_, P>, EpochError> {
@@ -278,6 +289,7 @@ impl<P: Problem> Evolver for World<P> {
         if task.island as usize > last {
             return Err(EpochError::Island { island: task.island, last });
         }
+        self.ready()?;
         let packets = task.packets.iter().map(|packet| self.unpack(task, packet));
         let arriving = packets.collect::<Result<Vec<_>, _>>()?;
         let (immigrants, opponents): (Vec<_>, Vec<_>) = arriving.into_iter().map(Into::into).unzip();
@@ -298,6 +310,7 @@ impl<P: Problem> Evolver for World<P> {
     fn resume(&self, task: &EpochTask, checkpoint: &[u8]) -> Result<Box<dyn Evolving + '_>, EpochError> {
         let Checkpoint { state, from, statistics } = decode(task, checkpoint)?;
         let island = self.island(task, state)?;
+        self.ready()?;
         let (epoch, until) = (task.epoch, task.until);
         if from > island.age() || island.age() > until {
             let expected = "a checkpoint between the beginning and the end of the epoch";
@@ -367,6 +380,10 @@ impl<P: Problem> Evolver for World<P> {
 
     fn setting(&self) -> &Setting {
         &self.setting
+    }
+
+    fn missing(&self) -> Option<String> {
+        self.problem.missing()
     }
 
     fn cost(&self) -> Cost {

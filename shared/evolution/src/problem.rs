@@ -80,6 +80,11 @@ pub trait Problem: Send + Sync {
         true
     }
 
+    /// What this machine lacks to judge anybody, such as a file that nobody may send.
+    fn missing(&self) -> Option<String> {
+        None
+    }
+
     /// How many former champions of an island stand by when its individuals are judged: a hall of fame.
     fn hall(&self) -> usize {
         0

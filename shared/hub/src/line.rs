@@ -33,9 +33,10 @@ impl Line {
         self.arguments.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of an argument as a number that is not negative.
+    /// The value of an argument as a number; a negative one counts as 0, a huge one as a thousand million.
     pub(crate) fn number(&self, name: &str) -> Option<f64> {
-        self.value(name)?.parse().ok().filter(|number| (0.0..1e9).contains(number))
+        let number: f64 = self.value(name)?.parse().ok()?;
+        number.is_finite().then(|| number.clamp(0.0, 1e9))
     }
 }
 

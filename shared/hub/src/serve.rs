@@ -85,13 +85,21 @@ struct Level {
 }
 
 impl Level {
-    fn of(line: &Line) -> Self {
-        Self {
+    /// The level of a line; what is no number is an error, because nobody wants a search without that limit.
+    fn of(line: &Line) -> Result<Self, String> {
+        for name in ["depth", "nodes", "move-time", "time", "moves", "inc"] {
+            if let Some(value) = line.value(name)
+                && line.number(name).is_none()
+            {
+                return Err(format!("expected a number for {name}, found `{}`", shortened(value)));
+            }
+        }
+        Ok(Self {
             depth: line.number("depth").map(|depth| depth as u32),
             nodes: line.number("nodes").map(|nodes| nodes as u64),
             time: line.number("move-time").or_else(|| share_of_clock(line)).map(Duration::from_secs_f64),
             infinite: line.value("infinite").is_some(),
-        }
+        })
     }
 
     fn is_open(self) -> bool {
@@ -151,7 +159,10 @@ impl<'a, W: Write> Engine<'a, W> {
                 "set-param" => self.set(&line)?,
                 "new-game" => self.new_game(),
                 "pos" => self.set_up(&line)?,
-                "level" => self.level = Level::of(&line),
+                "level" => match Level::of(&line) {
+                    Ok(level) => self.level = level,
+                    Err(message) => self.complain(&message)?,
+                },
                 "go" => self.go(&line)?,
                 "quit" => break,
                 other => self.complain(&format!("expected a command, found `{}`", shortened(other)))?,
@@ -398,12 +409,16 @@ fn inform(
     Ok(())
 }
 
-/// A score in men; a proved end is 100 less a hundredth for each ply until then.
+/// A score in men, to a hundredth; a proved end is 100 less a hundredth for each ply until then.
 fn in_men(score: Score, man: Option<f32>) -> f64 {
     match (score.win_in(), score.lost_in()) {
         (Some(plies), _) => 100.0 - f64::from(plies) / 100.0,
         (_, Some(plies)) => f64::from(plies) / 100.0 - 100.0,
-        _ => (f64::from(score.value()) / f64::from(man.unwrap_or(1.0))).clamp(-99.0, 99.0),
+        _ => {
+            let men = (f64::from(score.value()) / f64::from(man.unwrap_or(1.0))).clamp(-99.0, 99.0);
+            // Next to nothing is 0, not -0.
+            (100.0 * men).round() / 100.0 + 0.0
+        }
     }
 }
 
@@ -425,6 +440,25 @@ fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn next_to_nothing_is_not_minus_zero() {
+        let shown = |value| format!("{:.2}", in_men(Score::from_value(value), Some(1.0)));
+        assert_eq!([-0.001, 0.0, -0.006, 0.5].map(shown), ["0.00", "0.00", "-0.01", "0.50"]);
+    }
+
+    #[test]
+    fn a_level_without_a_number_is_none_and_a_clock_that_ran_out_is_no_time() {
+        let level = |text: &str| Level::of(&Line::parse(&format!("level {text}")));
+        for text in ["depth=x", "move-time=nan", "time=1 inc=inf", "nodes="] {
+            assert!(level(text).unwrap_err().contains("expected a number"), "{text}");
+        }
+        for text in ["time=-3", "move-time=-0.01"] {
+            assert!(level(text).unwrap().time.is_some_and(|time| time <= Duration::from_millis(1)), "{text}");
+        }
+        assert_eq!(level("depth=99999999999999").unwrap().depth, Some(1_000_000_000));
+        assert_eq!(level("infinite").unwrap(), Level { infinite: true, ..Level::default() });
+    }
 
     #[test]
     fn a_move_takes_a_fair_share_of_the_clock() {

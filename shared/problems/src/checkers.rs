@@ -67,9 +67,10 @@ pub struct Checkers {
     /// Opening book of the evolving players, which play from it as long as it has moves; the benchmark has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub book: Option<BookKey>,
-    /// End a game with the endgame database's result when this many pieces are left (0 to 4; 0: never).
+    /// End a game with the endgame database's result when this many pieces are left (0 to 6; 0: never). 6 need
+    /// `endgame.pieces = 6` too.
     #[serde(skip_serializing_if = "is_zero")]
-    #[schemars(range(min = 0, max = 4), extend("default" = 0))]
+    #[schemars(range(min = 0, max = 6), extend("default" = 0))]
     pub adjudicate: u32,
     /// Random moves after the opening, the same for both games of a pair; 0 for none.
     #[serde(skip_serializing_if = "is_zero")]
@@ -510,9 +511,15 @@ pub enum Distance {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Endgame {
-    /// Largest number of pieces in the database (0 to 4; 0: no database).
-    #[schemars(range(min = 0, max = 4))]
+    /// Largest number of pieces in the database (0 to 6; 0: no database). Up to 4 are computed in seconds, 5 in a minute
+    /// unless a folder holds them; for 6 each worker must name a folder (`endgame` in its settings).
+    #[schemars(range(min = 0, max = 6))]
     pub pieces: u32,
+    /// Digest of the database with 6 pieces, as `atoll endgame build --pieces 6` prints it: workers with another one get
+    /// no work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", regex(pattern = "^[0-9a-f]{64}$"))]
+    pub digest: Option<DatabaseDigest>,
     /// When it is asked.
     pub consult: Consult,
     /// Lower end of the range of evaluations in which a player is unsure.
@@ -525,7 +532,37 @@ pub struct Endgame {
 
 impl Default for Endgame {
     fn default() -> Self {
-        Self { pieces: 0, consult: Consult::Unsure, from: 0.25, to: 0.75 }
+        Self { pieces: 0, digest: None, consult: Consult::Unsure, from: 0.25, to: 0.75 }
+    }
+}
+
+/// The digest of a database, written as 64 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct DatabaseDigest([u8; 64]);
+
+impl TryFrom<String> for DatabaseDigest {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let digits = <[u8; 64]>::try_from(text.as_bytes()).ok();
+        let is_digit = |digit: &u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+        let digits = digits.filter(|digits| digits.iter().all(is_digit));
+        digits
+            .map(Self)
+            .ok_or_else(|| format!("expected 64 hexadecimal digits in lower case, found `{text}`"))
+    }
+}
+
+impl From<DatabaseDigest> for String {
+    fn from(digest: DatabaseDigest) -> Self {
+        digest.to_string()
+    }
+}
+
+impl std::fmt::Display for DatabaseDigest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(str::from_utf8(&self.0).expect("digits are text"))
     }
 }
 
@@ -534,7 +571,7 @@ impl Endgame {
         *self == Self::default()
     }
 
-    /// The database and when it is asked, if at all. It is computed when it is first needed.
+    /// The database and when it is asked, if at all. It is read or computed when it is first needed.
     fn endgames(&self) -> Option<Endgames> {
         let database = Database::shared(self.pieces).ok()?;
         let consult = match self.consult {
@@ -584,6 +621,19 @@ impl Checkers {
         drop(Database::shared(self.rules().adjudicate));
     }
 
+    /// The endgame database that this machine lacks: one that is too large to be computed where it is needed.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let digest = self.endgame.digest?.to_string();
+        match Database::shared(self.endgame.pieces) {
+            Err(error) => Some(error.to_string()),
+            Ok(database) if database.digest() == digest => None,
+            Ok(database) => Some(format!(
+                "expected an endgame database with the digest {digest}, found {}",
+                database.digest()
+            )),
+        }
+    }
+
     /// Whether former champions that win are met more often than others.
     pub(crate) fn meets_the_hardest(&self) -> bool {
         self.hall_of_fame.games > 0 && self.hall_of_fame.choice == Choice::Hardest
@@ -606,13 +656,31 @@ impl Checkers {
             let message = "expected a hall of fame with at least 1 champion to play with, found `size = 0`";
             return Err(ProblemError::new("problem.hall_of_fame.size", &message));
         }
+        if games == 0 && self.hall_of_fame.choice == Choice::Hardest {
+            let message = "expected at least 1 encounter with former champions where the hardest are met, found `games = 0`";
+            return Err(ProblemError::new("problem.hall_of_fame.games", &message));
+        }
+        if self.learning.positions == 0 && !self.learning.is_none() {
+            let message = "expected positions to learn from where other keys of `learning` are set, found `positions = 0`, \
+                           with which nobody learns";
+            return Err(ProblemError::new("problem.learning.positions", &message));
+        }
         if self.points.win <= self.points.loss {
             let message = "expected a win to be worth more than a loss";
             return Err(ProblemError::new("problem.points", &message));
         }
         if self.endgame.pieces == 1 {
-            let message = "expected a database of 2 to 4 pieces, or 0 for none, found `1`";
+            let message = "expected a database of 2 to 6 pieces, or 0 for none, found `1`";
             return Err(ProblemError::new("problem.endgame.pieces", &message));
+        }
+        if self.endgame.digest.is_some() != (self.endgame.pieces > Database::COMPUTED) {
+            let message = "expected the digest that `atoll endgame build --pieces 6` prints with a database of 6 pieces, and none \
+                           with a smaller one, which follows from the rules";
+            return Err(ProblemError::new("problem.endgame.digest", &message));
+        }
+        if self.adjudicate > Database::COMPUTED && self.endgame.pieces < self.adjudicate {
+            let message = "expected `endgame.pieces = 6` too, with the digest of that database";
+            return Err(ProblemError::new("problem.adjudicate", &message));
         }
         if self.endgame.from >= self.endgame.to {
             let Endgame { from, to, .. } = self.endgame;
@@ -620,7 +688,7 @@ impl Checkers {
             return Err(ProblemError::new("problem.endgame.to", &message));
         }
         if self.adjudicate == 1 {
-            let message = "expected a database of 2 to 4 pieces, or 0 for none, found `1`";
+            let message = "expected a database of 2 to 6 pieces, or 0 for none, found `1`";
             return Err(ProblemError::new("problem.adjudicate", &message));
         }
         if self.openings == Openings::Sharp && self.colours == Colours::First {

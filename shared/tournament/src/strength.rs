@@ -186,7 +186,8 @@ pub fn playing(player: PlayerSpec, limits: Limits) -> PlayerSpec {
 
 /// The difference in Elo that a score stands for.
 pub fn elo_of(score: f64) -> f64 {
-    -400.0 * libm::log10(1.0 / score - 1.0)
+    // An even score is 0, not -0.
+    -400.0 * libm::log10(1.0 / score - 1.0) + 0.0
 }
 
 fn expected(difference: f64) -> f64 {
@@ -323,6 +324,7 @@ mod tests {
         let (one, other) = (difference(&games), performance(&[(0.0, games)]).expect("there were games"));
         assert!((one.elo - other.elo).abs() < 1e-6, "{one:?} {other:?}");
         assert!((elo_of(0.75) - 190.8).abs() < 0.1);
+        assert_eq!(format!("{:+.0}", elo_of(0.5)), "+0");
         assert!((expected(elo_of(0.3)) - 0.3).abs() < 1e-12);
     }
 

@@ -90,9 +90,12 @@ pub enum EndgameError {
     /// No such database is possible.
     #[error("expected 2 to {most} pieces, found `{0}`", most = Database::MOST_PIECES)]
     Pieces(u32),
-    /// One that is computed in memory has few pieces.
-    #[error("expected 2 to {most} pieces, which are computed on demand, found `{0}`", most = Database::ON_DEMAND)]
-    OnDemand(u32),
+    /// One of so many pieces is read from files, and no folder was named.
+    #[error(
+        "expected a folder with the endgame database of {0} pieces, found none: name it with `endgame` in the worker's \
+         settings, or with ATOLL_ENDGAME"
+    )]
+    Unnamed(u32),
 }
 
 /// Attaches the path to what the system says.

@@ -16,6 +16,13 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
+#[cfg(test)]
+mod draws;
+#[cfg(test)]
+mod endgames;
+#[cfg(test)]
+mod ranking;
+
 /// Weights stay between minus this and this: far from where they evolve to, and from where numbers get coarse.
 const WEIGHT_LIMIT: f64 = 64.0;
 /// Positions on which players are compared by their behaviour.
@@ -343,6 +350,10 @@ impl Problem for SelfPlay {
         false
     }
 
+    fn missing(&self) -> Option<String> {
+        self.keys.missing()
+    }
+
     fn hall(&self) -> usize {
         self.keys.hall_of_fame.size as usize
     }
@@ -634,65 +645,16 @@ mod tests {
         assert!(Checkers { colours: Colours::Swapped, ..uneven }.problem().is_ok());
     }
 
-    /// The share of drawn games among those that an evolved population would play in its next generation.
-    fn share_of_draws(keys: &Checkers, generations: u64) -> f64 {
-        let evolver = evolver(keys, Algorithm::Es(Es { parents: 4, offspring: 8, ..Es::default() }));
-        let task = EpochTask { island: 0, epoch: 0, until: generations, state: None, packets: vec![] };
-        let residents = evolver.residents(0, &run(&*evolver, &task).unwrap().state).unwrap();
-        // The same games, but more of them.
-        let problem = Checkers { games: 60, ..keys.clone() }.problem().unwrap();
-        let mut population = Population::new(problem.shape(), 0);
-        population.resize(residents.len());
-        for (index, resident) in residents.iter().enumerate() {
-            for (gene, weight) in population.genome_mut(index).iter_mut().zip(&resident.genome) {
-                *gene = *weight as f32;
-            }
-        }
-        let judging = Judging::new(0..residents.len(), Key::new(5, 0, generations + 1));
-        let pairings = Schedule::draw(&problem.keys, &judging, None);
-        let (outcomes, _) = problem.play(&problem.networks(&population), &pairings, None);
-        let drawn = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Draw(_))).count();
-        drawn as f64 / outcomes.len() as f64
-    }
-
-    /// Games are decided with the keys that were made for it. `ATOLL_DRAWS_DEPTH=4` and `ATOLL_DRAWS_GENERATIONS=40` look
-    /// further, as `./tests/long checkers-draws` does.
+    /// A night without learning is lost, and nothing in its digest tells.
     #[test]
-    fn history_database_and_adjudication_decide_games_of_evolution() {
-        let number = |name: &str, default: u32| {
-            std::env::var(name).map_or(default, |number| number.parse().expect("a number"))
-        };
-        let (depth, generations) = (number("ATOLL_DRAWS_DEPTH", 2), number("ATOLL_DRAWS_GENERATIONS", 10));
-        let old = Checkers {
-            depth,
-            games: 5,
-            colours: Colours::Swapped,
-            openings: Openings::Deck,
-            history: false,
-            ..Checkers::default()
-        };
-        let endgame = Endgame { pieces: 4, consult: Consult::Always, ..Endgame::default() };
-        let history = Checkers { history: true, ..old.clone() };
-        let database = Checkers { endgame, adjudicate: 4, ..history.clone() };
-        let [old, history, database] =
-            [("neither", old), ("history", history), ("history, database and adjudication", database)].map(
-                |(name, keys)| {
-                    let share = share_of_draws(&keys, generations.into());
-                    println!("draws: | {name} | {depth} | {generations} | {:.1} % |", 100.0 * share);
-                    share
-                },
-            );
-        // Populations evolve apart, so the two new ones differ by chance; both are far from the old one.
-        assert!(history.max(database) < 0.6 * old, "{old:.3}, {history:.3}, {database:.3}");
-    }
-
-    #[test]
-    fn endings_that_nobody_can_know_are_refused() {
-        for endgame in
-            [Endgame { pieces: 1, ..Endgame::default() }, Endgame { from: 0.8, ..Endgame::default() }]
-        {
-            assert!(Checkers { endgame, ..quick() }.problem().is_err());
-        }
+    fn keys_that_would_do_nothing_are_refused() {
+        let learning = Learning { memory: 1000, ..Learning::default() };
+        let Err(refusal) = Checkers { learning, ..quick() }.problem() else { panic!("nobody learns") };
+        assert!(refusal.to_string().contains("positions"), "{refusal}");
+        let hall_of_fame = HallOfFame { size: 2, games: 0, choice: Choice::Hardest };
+        assert!(Checkers { hall_of_fame, ..quick() }.problem().is_err(), "nobody is met");
+        let learning = Learning { positions: 10, ..learning };
+        assert!(Checkers { learning, ..quick() }.problem().is_ok());
     }
 
     #[test]

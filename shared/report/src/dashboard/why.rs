@@ -390,11 +390,12 @@ fn of_unfit_workers(situation: &Situation) -> Option<Why> {
             return Some(Why::new(Cause::NoMemory, text, "Start a worker with more memory."));
         }
         Some(MissingResource::Program(reason)) => {
-            let text = format!("No connected worker has a program that the run needs: {reason}.");
+            let text =
+                format!("No connected worker has a program or a database that the run needs: {reason}.");
             return Some(Why::new(
                 Cause::NoProgram,
                 text,
-                "Start a worker with `--engines FILE` that names it.",
+                "Start a worker that has it: `--engines FILE` names programs, `--endgame DIR` a folder of databases.",
             ));
         }
         None => {}
