@@ -107,11 +107,11 @@ fn a_summary_that_says_something_else_than_the_journal_is_damage_and_is_moved() 
         for forged in [
             other(Ended::Finished("generation limit reached".to_owned(), Digest::of(b"another"))),
             other(Ended::Cancelled),
+            Summary { priority: 9, ..summary.clone() },
             Summary {
                 journal: JournalHead { last: Digest::of(b"another"), ..summary.journal },
                 ..summary.clone()
             },
-            Summary { priority: 9, ..summary.clone() },
         ] {
             let is_seen_by_lists = forged.priority == summary.priority;
             store.delete(&path).await.unwrap();
@@ -125,6 +125,11 @@ fn a_summary_that_says_something_else_than_the_journal_is_damage_and_is_moved() 
             repair.carry_out(&store, &opening(8)).await.unwrap();
             assert!(!Repair::plan(&store, &id()).await.unwrap().is_needed());
             let row = run::listing::row(&store, &id()).await.unwrap();
+            if forged.journal != summary.journal {
+                // It may be the journal that was altered: the run comes to its end once more.
+                assert_eq!((row.state.as_str(), row.digest), ("unfinished", None));
+                break;
+            }
             assert_eq!((row.state.as_str(), row.digest), ("finished", Some(digest.to_string())));
             store.create_value(&path, Kind::Summary, &summary).await.unwrap();
         }
