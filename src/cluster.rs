@@ -200,6 +200,7 @@ fn start_workers(url: &str, how: &How, workers: u16) -> Result<(Vec<Child>, Vec<
     let threads = (all / usize::from(workers)).max(1);
     let memory = (crate::worker::memory_for_work() / u64::from(workers)) >> 20;
     // What the shell says about other clusters is not for these.
+    let endgame = std::env::var_os("ATOLL_ENDGAME").filter(|folder| !folder.is_empty());
     let ours: Vec<OsString> =
         std::env::vars_os().map(|(name, _)| name).filter(|name| is_ours(name)).collect();
     let start = |number: u16| {
@@ -212,6 +213,7 @@ fn start_workers(url: &str, how: &How, workers: u16) -> Result<(Vec<Child>, Vec<
             .args(["--threads", &threads.to_string(), "--name", &format!("worker-{number}")])
             .args(["--memory-mib", &memory.to_string()])
             .args(how.engines.iter().flat_map(|file| [OsStr::new("--engines"), file.as_os_str()]))
+            .args(endgame.iter().flat_map(|folder| [OsStr::new("--endgame"), folder]))
             .env("ATOLL_LOG", "warn")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

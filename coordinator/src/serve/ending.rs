@@ -35,12 +35,19 @@ pub(super) async fn stay_refused(served: &ServedCluster, settings: &CoordinatorS
 /// Why workers are sent away whose batch has lost its store.
 pub(super) const TAKEN_OVER: &str = "another coordinator has taken the store over, which belongs to another batch: give each batch a store of its own";
 
+/// How long a store may take to say whose the other coordinator is: it keeps nobody from stopping.
+const LONGEST_LOOK: Duration = Duration::from_secs(3);
+
 /// Whether the coordinator that has claimed the store is of another batch, which these workers never reach.
 pub(super) async fn is_taken_over(batch: &Batch) -> bool {
-    batch.is_succeeded().await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "cannot check whose the other coordinator is");
-        false
-    })
+    match tokio::time::timeout(LONGEST_LOOK, batch.is_succeeded()).await {
+        Ok(Ok(is_taken_over)) => is_taken_over,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "cannot check whose the other coordinator is");
+            false
+        }
+        Err(_) => false,
+    }
 }
 
 /// Waits until all runs have ended and the workers know, or have had the time to learn it. What is submitted meanwhile is done

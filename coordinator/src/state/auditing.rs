@@ -187,6 +187,9 @@ impl ClusterState {
             };
             let usual = self.leases.usual(name);
             let patience = PATIENCE_LEASES * terms.lease.max(usual);
+            let longest = patience.max(SLOWEST_AUDIT * usual);
+            // However often an audit changes hands.
+            let longest_of_all = (2 * terms.stall).max(3 * longest);
             for (piece, author, since) in waiting {
                 let work = Work { run: name.clone(), piece };
                 let waited = now.elapsed.saturating_sub(since);
@@ -194,7 +197,7 @@ impl ClusterState {
                 let is_late = match self.leases.leased_for(&work, now.elapsed) {
                     None => waited > patience || !has_other(),
                     // A worker that renews and delivers nothing must not hold the end of the run up.
-                    Some(held) => held > patience.max(SLOWEST_AUDIT * usual),
+                    Some(held) => held > longest || waited > longest_of_all,
                 };
                 if is_late {
                     left.push(work);

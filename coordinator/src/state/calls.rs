@@ -334,6 +334,10 @@ impl ClusterState {
         self.counted.retain(|run, _| leases.count(run) > 0);
         for run in self.queue.active() {
             let is_worked_on = self.leases.count(&run) > 0;
+            if is_worked_on {
+                // Leases that workers brought along from the coordinator before were never granted here.
+                self.counted.entry(run.clone()).or_insert(now.elapsed);
+            }
             if let Some(yardstick) = self.yardstick(&run) {
                 yardstick.pass(passed, is_worked_on);
             }

@@ -578,7 +578,8 @@ impl Leases {
         let [too_long, _] = self.repeated_after(&work.run);
         let is_outrun = |lease: &&Lease| lease.worker != by.worker && age(lease) >= too_long;
         let outrun = leases.iter().filter(is_outrun).map(|lease| lease.worker.clone()).collect();
-        let own = leases.iter().find(|lease| lease.worker == by.worker).map(age);
+        // Of a lease that was adopted only the end is known.
+        let own = leases.iter().find(|lease| lease.worker == by.worker && lease.adopted.is_none()).map(age);
         let first = leases.first().map(age);
         if let Some(held) = own {
             self.usual.entry(work.run.clone()).or_default().learn(by.principal, held);

@@ -656,15 +656,6 @@ impl Checkers {
             let message = "expected a hall of fame with at least 1 champion to play with, found `size = 0`";
             return Err(ProblemError::new("problem.hall_of_fame.size", &message));
         }
-        if games == 0 && self.hall_of_fame.choice == Choice::Hardest {
-            let message = "expected at least 1 encounter with former champions where the hardest are met, found `games = 0`";
-            return Err(ProblemError::new("problem.hall_of_fame.games", &message));
-        }
-        if self.learning.positions == 0 && !self.learning.is_none() {
-            let message = "expected positions to learn from where other keys of `learning` are set, found `positions = 0`, \
-                           with which nobody learns";
-            return Err(ProblemError::new("problem.learning.positions", &message));
-        }
         if self.points.win <= self.points.loss {
             let message = "expected a win to be worth more than a loss";
             return Err(ProblemError::new("problem.points", &message));
