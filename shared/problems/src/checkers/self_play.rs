@@ -645,14 +645,13 @@ mod tests {
         assert!(Checkers { colours: Colours::Swapped, ..uneven }.problem().is_ok());
     }
 
-    /// A night without learning is lost, and nothing in its digest tells.
+    /// A cell of a sweep may learn nothing, and stored runs have such keys.
     #[test]
-    fn keys_that_would_do_nothing_are_refused() {
+    fn keys_that_do_nothing_are_read_all_the_same() {
         let learning = Learning { memory: 1000, ..Learning::default() };
-        let Err(refusal) = Checkers { learning, ..quick() }.problem() else { panic!("nobody learns") };
-        assert!(refusal.to_string().contains("positions"), "{refusal}");
+        assert!(Checkers { learning, ..quick() }.problem().is_ok(), "nobody learns");
         let hall_of_fame = HallOfFame { size: 2, games: 0, choice: Choice::Hardest };
-        assert!(Checkers { hall_of_fame, ..quick() }.problem().is_err(), "nobody is met");
+        assert!(Checkers { hall_of_fame, ..quick() }.problem().is_ok(), "nobody is met");
         let learning = Learning { positions: 10, ..learning };
         assert!(Checkers { learning, ..quick() }.problem().is_ok());
     }
